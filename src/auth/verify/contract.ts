@@ -41,9 +41,7 @@ export interface Challenge {
 }
 
 /** One kind of token that may stand after `Bearer`. Undefined: not of this kind. */
-export interface TokenCheck {
-  check(token: string): Verification;
-}
+export type TokenCheck = (token: string) => Verification;
 
 /** Why a caller was refused. Never contains what was presented. */
 export class CredentialsError extends ProtocolError {

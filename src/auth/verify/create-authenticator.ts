@@ -1,7 +1,19 @@
+import { ANONYMOUS, type Caller, toNetworkPrefix } from "../../model/caller.ts";
+import type { SecurityRequirement } from "../../model/card.ts";
+import { ProtocolError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Log } from "../../model/ports.ts";
-import { Authenticator } from "./authenticator.ts";
-import { isOwnerName, type TokenCheck, type Verifier } from "./contract.ts";
+import {
+  type Challenge,
+  CredentialsError,
+  isOwnerName,
+  isPromise,
+  type RequestCredentials,
+  requireSameCaller,
+  type TokenCheck,
+  type Verification,
+  type Verifier,
+} from "./contract.ts";
 import { createIssuerFetch, type Fetch, openIdConnectUrl } from "./issuer-keys.ts";
 import { createJwtCheck, hasUserInfo, type JwtOptions } from "./jwt.ts";
 import {
@@ -9,7 +21,6 @@ import {
   type ApiKeyPlaces,
   type BasicEntry,
   type CertificateName,
-  createApiKeyTokenCheck,
   createApiKeyVerifier,
   createBasicVerifier,
   createBearerVerifier,
@@ -41,6 +52,7 @@ interface AuthenticatorTools {
   readonly fetch?: Fetch;
   readonly now: () => number;
   readonly log: Log;
+  /** Per minute and address. */
   readonly failedLogins: number;
 }
 
@@ -49,32 +61,153 @@ export function identifiesCallers({ apiKeys = [], basic = [], jwt, mtls }: AuthO
   return apiKeys.length > 0 || basic.length > 0 || jwt !== undefined || mtls !== undefined;
 }
 
-export function createAuthenticator(options: AuthOptions, tools: AuthenticatorTools): Authenticator {
+/** Decides who calls; describes on cards and in refusals how to authenticate. All three come from the same verifiers. */
+export function createAuthenticator(options: AuthOptions, tools: AuthenticatorTools) {
   validateOptions(options);
-  const { now, failedLogins, customVerifier } = tools;
-  const verifiers = verifiersOf(options, tools);
+  const { customVerifier } = tools;
+  const configured = verifiersOf(options, tools);
   // With a custom check and nothing else, callers that the check does not know are anonymous.
-  const anonymous = verifiers.length === 0 || options.anonymous === true;
-  const all = customVerifier === undefined ? verifiers : [customVerifier, ...verifiers];
-  return new Authenticator({ verifiers: all, anonymous, failedLogins, now });
+  const anonymous = configured.length === 0 || options.anonymous === true;
+  /** The first for which a request carries something decides, if no other `perRequest` disagrees. */
+  const verifiers = customVerifier === undefined ? configured : [customVerifier, ...configured];
+  const challenges = verifiers.flatMap(({ challenge }) => challenge ?? []);
+  const schemes: Readonly<Record<string, JsonObject>> = Object.assign({}, ...verifiers.map((one) => one.schemes));
+  const alternatives: SecurityRequirement[] = Object.keys(schemes).map((name) => ({
+    schemes: { [name]: { list: [] } },
+  }));
+  const failedLogins = createFailedLoginLimiter(tools.failedLogins, tools.now);
+
+  function ask(presented: RequestCredentials, first: number, known?: Caller): Caller | Promise<Caller> {
+    let caller = known;
+    for (let at = first; at < verifiers.length; at++) {
+      const verifier = verifiers[at] as Verifier;
+      if (caller !== undefined && verifier.perRequest !== true) continue;
+      const found: Verification = verifier.verify(presented);
+      if (isPromise(found)) {
+        const before = caller;
+        return found.then((one) => {
+          const agreed = one === undefined ? before : requireSameCaller(before, one);
+          return agreed !== undefined && verifier.perRequest !== true ? agreed : ask(presented, at + 1, agreed);
+        });
+      }
+      if (found === undefined) continue;
+      caller = requireSameCaller(caller, found);
+      if (verifier.perRequest !== true) return caller;
+    }
+    if (caller !== undefined) return caller;
+    if (presented.headers.authorization !== undefined && challenges.length > 0) {
+      throw new CredentialsError("wrong", "This kind of authorization is not accepted here.");
+    }
+    if (anonymous) return ANONYMOUS;
+    throw new CredentialsError("missing", "Credentials are needed.");
+  }
+
+  /** A custom check refuses with an error of its own. */
+  function refuse(error: unknown, address: string | undefined): never {
+    const isMissing = error instanceof CredentialsError && error.problem === "missing";
+    if (ProtocolError.is(error) && error.code === "UNAUTHENTICATED" && !isMissing) failedLogins.count(address);
+    throw error;
+  }
+
+  return {
+    /** For the card: what is accepted, by name. */
+    schemes,
+    /** For the card: any one of these is enough. An empty one among others means that none of them has to be met. */
+    requirements: anonymous && alternatives.length > 0 ? [...alternatives, { schemes: {} }] : alternatives,
+    /** Throws a ProtocolError for callers that are refused. Waits only where a check has to. */
+    authenticate(presented: RequestCredentials): Caller | Promise<Caller> {
+      const { remoteAddress } = presented;
+      failedLogins.check(remoteAddress);
+      try {
+        const caller = ask(presented, 0);
+        return isPromise(caller) ? caller.catch((error: unknown) => refuse(error, remoteAddress)) : caller;
+      } catch (error) {
+        return refuse(error, remoteAddress);
+      }
+    },
+    /** The value of `WWW-Authenticate` for a refusal, if there is one. */
+    challenge(error: ProtocolError, resourceMetadata: string): string | undefined {
+      if (error.code !== "UNAUTHENTICATED" && error.code !== "PERMISSION_DENIED") return undefined;
+      const fitting = challenges.filter(({ scheme }) => error.code === "UNAUTHENTICATED" || scheme === "Bearer");
+      if (fitting.length === 0) return undefined;
+      return fitting.map((challenge) => formatChallenge(challenge, error, resourceMetadata)).join(", ");
+    },
+  };
+}
+
+function formatChallenge({ scheme, parameters }: Challenge, error: ProtocolError, resourceMetadata: string): string {
+  const all = {
+    realm: "dragoman",
+    ...parameters,
+    ...(scheme === "Bearer" && { ...bearerError(error), resource_metadata: resourceMetadata }),
+  };
+  const list = Object.entries(all).map(([name, value]) => `${name}="${toQuotable(value)}"`);
+  return `${scheme} ${list.join(", ")}`;
+}
+
+/** RFC 6750 §3.1: nothing is wrong with a request that shows nothing. */
+function bearerError(error: ProtocolError): Readonly<Record<string, string>> {
+  if (error.code === "PERMISSION_DENIED") {
+    const { scopes } = error.metadata ?? {};
+    return { error: "insufficient_scope", ...(scopes !== undefined && { scope: scopes }) };
+  }
+  const isWrongToken = error instanceof CredentialsError && error.problem === "wrong-token";
+  return isWrongToken ? { error: "invalid_token", error_description: error.message } : {};
+}
+
+/** What may stand between quotes without being escaped. */
+function toQuotable(text: string): string {
+  return text.replace(/[^\x20-\x7e]/g, "?").replace(/["\\]/g, "'");
+}
+
+const WINDOW_MS = 60_000;
+/** Addresses that are remembered; of more, those that have been quiet longest are forgotten. */
+const MAX_ADDRESSES = 10_000;
+
+/** Refuses addresses that guess credentials. Costs nothing while none do. */
+function createFailedLoginLimiter(maxPerMinute: number, now: () => number) {
+  /** Addresses that failed last stand last. */
+  const failures = new Map<string, { readonly count: number; readonly until: number }>();
+  return {
+    /** Throws RESOURCE_EXHAUSTED, also for right credentials: otherwise guessing could continue until one is right. */
+    check(address: string | undefined): void {
+      if (address === undefined || failures.size === 0) return;
+      const key = toNetworkPrefix(address);
+      const known = failures.get(key);
+      if (known === undefined) return;
+      const leftMs = known.until - now();
+      if (leftMs <= 0) failures.delete(key);
+      else if (known.count >= maxPerMinute) {
+        throw new ProtocolError("RESOURCE_EXHAUSTED", "Too many failed logins from this address.", {
+          retryAfter: Math.ceil(leftMs / 1_000),
+        });
+      }
+    },
+    count(address: string | undefined): void {
+      if (address === undefined) return;
+      const key = toNetworkPrefix(address);
+      const known = failures.get(key);
+      failures.delete(key);
+      const isRecent = known !== undefined && known.until > now();
+      failures.set(key, isRecent ? { ...known, count: known.count + 1 } : { count: 1, until: now() + WINDOW_MS });
+      const [oldest] = failures.keys();
+      if (oldest !== undefined && failures.size > MAX_ADDRESSES) failures.delete(oldest);
+    },
+  };
 }
 
 function verifiersOf(options: AuthOptions, tools: AuthenticatorTools): readonly Verifier[] {
   const { apiKeys: entries = [], apiKey, basic = [], jwt, mtls } = options;
   const apiKeys = entries.length === 0 ? undefined : toApiKeys(entries);
   const checks: TokenCheck[] = [];
-  if (apiKeys !== undefined) checks.push(createApiKeyTokenCheck(apiKeys));
-  if (jwt !== undefined) checks.push(createJwtCheck(jwt, { ...tools, fetch: tools.fetch ?? issuerFetch(jwt) }));
+  if (apiKeys !== undefined) checks.push((token) => apiKeys.find(token));
+  if (jwt !== undefined) checks.push(createJwtCheck(jwt, { ...tools, fetch: tools.fetch ?? createIssuerFetch(jwt) }));
   return [
     ...(apiKeys === undefined ? [] : [createApiKeyVerifier(apiKeys, apiKey)]),
     ...(checks.length === 0 ? [] : [createBearerVerifier(checks, bearerSchemes(jwt, apiKeys !== undefined))]),
     ...(basic.length === 0 ? [] : [createBasicVerifier(basic)]),
     ...(mtls === undefined ? [] : [createCertificateVerifier(mtls.owner, tools.now)]),
   ];
-}
-
-function issuerFetch({ issuer, jwksUrl }: JwtOptions): Fetch {
-  return createIssuerFetch(jwksUrl === undefined ? [issuer] : [issuer, jwksUrl]);
 }
 
 function bearerSchemes(jwt: JwtOptions | undefined, takesKeys: boolean): Readonly<Record<string, JsonObject>> {

@@ -23,19 +23,19 @@ afterAll(() => new Promise((resolve) => server.close(resolve)));
 
 describe("what an issuer may make the server fetch", () => {
   it("is on the hosts that the operator named, wherever these are", async () => {
-    const fetch = createIssuerFetch([`http://127.0.0.1:${port}/realm`]);
+    const fetch = createIssuerFetch({ issuer: `http://127.0.0.1:${port}/realm` });
     expect((await fetch(`http://127.0.0.1:${port}/`, {})).status).toBe(200);
   });
 
   it("is on a host named by an IPv6 address, too", async () => {
-    const fetch = createIssuerFetch(["http://[::1]:1/"]);
+    const fetch = createIssuerFetch({ issuer: "http://[::1]:1/" });
     await expect(fetch("http://[::1]:1/", {})).rejects.toMatchObject({ code: "unreachable" });
   });
 
   it.each(["http://localhost:1/", "http://127.0.0.2:1/", "http://10.0.0.1/", "http://169.254.169.254/"])(
     "is not at %s besides",
     async (url) => {
-      const fetch = createIssuerFetch(["http://127.0.0.1:1/"]);
+      const fetch = createIssuerFetch({ issuer: "http://127.0.0.1:1/" });
       await expect(fetch(url, {})).rejects.toMatchObject({ code: "forbidden-target" });
     },
   );

@@ -1,5 +1,6 @@
 import type { CryptoKey, createLocalJWKSet, FlattenedJWSInput, JSONWebKeySet, JWSHeaderParameters } from "jose";
 import { ProtocolError } from "../../model/errors.ts";
+import { isObject } from "../../model/json.ts";
 import type { Log } from "../../model/ports.ts";
 import { createGuardedFetch } from "../guarded-fetch/guarded-fetch.ts";
 
@@ -24,31 +25,20 @@ export async function fetchJson(fetch: Fetch, url: string): Promise<Readonly<Rec
     await response.body?.cancel();
     throw new DocumentError(`${url} answered with HTTP status ${response.status}.`);
   }
-  const value = tryParseJson(await readText(response, url));
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new DocumentError(`${url} is not a JSON object.`);
-  }
-  return value as Readonly<Record<string, unknown>>;
+  const value: unknown = JSON.parse(await readText(response, url));
+  if (!isObject(value)) throw new DocumentError(`${url} is not a JSON object.`);
+  return value;
 }
 
 async function readText(response: Response, url: string): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
+  const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of response.body ?? []) {
     size += chunk.length;
     if (size > MAX_BYTES) throw new DocumentError(`${url} is larger than ${MAX_BYTES} bytes.`);
-    text += decoder.decode(chunk, { stream: true });
+    chunks.push(chunk);
   }
-  return text + decoder.decode();
-}
-
-function tryParseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return new TextDecoder().decode(Buffer.concat(chunks, size));
 }
 
 /** Where OpenID Connect has an issuer's metadata (Discovery 1.0 §4). */
@@ -85,8 +75,8 @@ export async function discoverJwksUrl(fetch: Fetch, issuer: string): Promise<str
  * For the documents of an issuer. Hosts that the operator named may be anywhere; where an issuer's metadata point to,
  * only what is public may be reached besides.
  */
-export function createIssuerFetch(named: readonly string[]): Fetch {
-  return createGuardedFetch({ allow: named.map((url) => new URL(url).hostname) });
+export function createIssuerFetch({ issuer, jwksUrl = issuer }: { issuer: string; jwksUrl?: string }): Fetch {
+  return createGuardedFetch({ allow: [issuer, jwksUrl].map((url) => new URL(url).hostname) });
 }
 
 interface RemoteKeysOptions {

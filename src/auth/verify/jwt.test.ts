@@ -37,7 +37,7 @@ class Issuer {
   }
 
   check(options: Partial<JwtOptions> = {}): (token: string) => Promise<Caller | undefined> {
-    const { check } = createJwtCheck(
+    const check = createJwtCheck(
       { issuer: ISSUER, audience: "dragoman", ...options },
       {
         fetch: async (url) => {
@@ -147,7 +147,7 @@ describe("a token", () => {
 
   it("is checked once and then known, until it expires", async () => {
     const issuer = await Issuer.with([pair, "one"]);
-    const { check } = createJwtCheck(
+    const check = createJwtCheck(
       { issuer: ISSUER, audience: "dragoman", clockSkew: 0 },
       { fetch: async (url) => Response.json(issuer.documents.get(url)), now: () => issuer.now, log: SILENT_LOG },
     );
@@ -261,7 +261,7 @@ describe("the keys of an issuer", () => {
   });
 
   it("are not read without end", async () => {
-    const { check } = createJwtCheck(
+    const check = createJwtCheck(
       { issuer: ISSUER, audience: "dragoman", jwksUrl: KEYS },
       { fetch: async () => new Response(new Uint8Array(1024 * 1024 + 1)), now: () => NOW, log: SILENT_LOG },
     );

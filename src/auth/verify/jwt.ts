@@ -51,7 +51,6 @@ interface JwtTools {
   readonly log: Log;
 }
 
-const DEFAULT_CLOCK_SKEW_MS = 30_000;
 /** What an access token may call itself (RFC 9068 §4): an ID token or a logout token has another type. */
 const ACCESS_TOKEN_TYPES: ReadonlySet<string> = new Set(["jwt", "at+jwt", "application/jwt", "application/at+jwt"]);
 const JWT_PATTERN = /^[\w-]+\.[\w-]+\.[\w-]+$/;
@@ -59,13 +58,13 @@ const JWT_PATTERN = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 /** JSON Web Tokens of one issuer. */
 export function createJwtCheck(options: JwtOptions, { fetch, now, log }: JwtTools): TokenCheck {
   const { issuer, audience, algorithms = TOKEN_ALGORITHMS, ownerClaim = "sub", jwksUrl } = options;
-  const clockSkewMs = options.clockSkew ?? DEFAULT_CLOCK_SKEW_MS;
+  const { clockSkew: clockSkewMs = 30_000 } = options;
   const keys = new RemoteKeys({
     load: async () => toKeySet(await fetchJson(fetch, jwksUrl ?? (await discoverJwksUrl(fetch, issuer)))),
     now,
     log,
   });
-  const known = new TokenCache(now);
+  const known = createTokenCache(now);
 
   const verify = async (token: string): Promise<Caller> => {
     const { jwtVerify } = await jose();
@@ -88,11 +87,9 @@ export function createJwtCheck(options: JwtOptions, { fetch, now, log }: JwtTool
     return caller;
   };
 
-  return {
-    check(token) {
-      if (!JWT_PATTERN.test(token)) return undefined;
-      return known.find(token) ?? verify(token).catch(throwCredentialsError);
-    },
+  return (token) => {
+    if (!JWT_PATTERN.test(token)) return undefined;
+    return known.find(token) ?? verify(token).catch(throwCredentialsError);
   };
 }
 
@@ -123,8 +120,7 @@ function splitScopes(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((word) => typeof word === "string") : [];
 }
 
-function toKeySet(document: Readonly<Record<string, unknown>>): JSONWebKeySet {
-  const { keys } = document;
+function toKeySet({ keys }: Readonly<Record<string, unknown>>): JSONWebKeySet {
   if (!Array.isArray(keys)) throw new TypeError("The document of keys has none.");
   return { keys };
 }
@@ -133,37 +129,24 @@ function toKeySet(document: Readonly<Record<string, unknown>>): JSONWebKeySet {
 const MAX_AGE_MS = 60_000;
 const MAX_TOKENS = 10_000;
 
-interface Entry {
-  readonly caller: Caller;
-  readonly until: number;
-}
-
 /** Tokens that were found good a moment ago: callers send the same one with every request. Keeps digests, not tokens. */
-class TokenCache {
-  readonly #entries = new Map<string, Entry>();
-  readonly #now: () => number;
-
-  constructor(now: () => number) {
-    this.#now = now;
-  }
-
-  find(token: string): Caller | undefined {
-    if (this.#entries.size === 0) return undefined;
-    const digest = digestOf(token);
-    const entry = this.#entries.get(digest);
-    if (entry === undefined) return undefined;
-    if (entry.until > this.#now()) return entry.caller;
-    this.#entries.delete(digest);
-    return undefined;
-  }
-
-  add(token: string, caller: Caller, expires: number): void {
-    if (this.#entries.size >= MAX_TOKENS) {
-      const [oldest] = this.#entries.keys();
-      if (oldest !== undefined) this.#entries.delete(oldest);
-    }
-    this.#entries.set(digestOf(token), { caller, until: Math.min(expires, this.#now() + MAX_AGE_MS) });
-  }
+function createTokenCache(now: () => number) {
+  const entries = new Map<string, { readonly caller: Caller; readonly until: number }>();
+  return {
+    find(token: string): Caller | undefined {
+      if (entries.size === 0) return undefined;
+      const digest = digestOf(token);
+      const entry = entries.get(digest);
+      if (entry === undefined || entry.until > now()) return entry?.caller;
+      entries.delete(digest);
+      return undefined;
+    },
+    add(token: string, caller: Caller, expires: number): void {
+      const [oldest] = entries.keys();
+      if (oldest !== undefined && entries.size >= MAX_TOKENS) entries.delete(oldest);
+      entries.set(digestOf(token), { caller, until: Math.min(expires, now() + MAX_AGE_MS) });
+    },
+  };
 }
 
 function digestOf(token: string): string {

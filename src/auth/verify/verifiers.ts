@@ -74,11 +74,6 @@ export function createApiKeyVerifier(keys: ApiKeys, places: ApiKeyPlaces = {}): 
   };
 }
 
-/** Keys also stand where tokens do. */
-export function createApiKeyTokenCheck(keys: ApiKeys): TokenCheck {
-  return { check: (token) => keys.find(token) };
-}
-
 function toApiKeyScheme(location: string, name: string): JsonObject {
   return { apiKeySecurityScheme: { location, name } };
 }
@@ -153,7 +148,7 @@ export function createBearerVerifier(
 ): Verifier {
   const checkFrom = (token: string, first: number): Verification => {
     for (let at = first; at < checks.length; at++) {
-      const found = checks[at]?.check(token);
+      const found = checks[at]?.(token);
       if (isPromise(found)) return found.then((caller) => caller ?? checkFrom(token, at + 1));
       if (found !== undefined) return found;
     }
