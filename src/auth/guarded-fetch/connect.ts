@@ -11,7 +11,7 @@ export type Lookup = (hostname: string) => Promise<readonly string[]>;
 export interface GuardedConnectOptions {
   readonly policy: TargetPolicy;
   readonly timeoutMs: number;
-  readonly lookup?: Lookup;
+  readonly lookup?: Lookup | undefined;
 }
 
 const lookupBySystem: Lookup = async (hostname) => {

@@ -1,20 +1,5 @@
 /** What can go wrong with a request whose target came from outside. */
 
-const GUARDED_FETCH_ERROR_CODES = [
-  "bad-url",
-  "forbidden-scheme",
-  "credentials-in-url",
-  "forbidden-target",
-  "unreachable",
-  "bad-redirect",
-  "too-many-redirects",
-  "too-large",
-  "timeout",
-  "bad-response",
-] as const;
-
-export type GuardedFetchErrorCode = (typeof GUARDED_FETCH_ERROR_CODES)[number];
-
 /** One sentence each: what a name resolves to or who answers at an address is not revealed to the caller that named it. */
 const MESSAGES = {
   "bad-url": "The target is not an absolute URL.",
@@ -27,7 +12,9 @@ const MESSAGES = {
   "too-large": "The answer is larger than allowed.",
   timeout: "The target did not answer in time.",
   "bad-response": "The answer could not be understood.",
-} as const satisfies Record<GuardedFetchErrorCode, string>;
+} as const;
+
+export type GuardedFetchErrorCode = keyof typeof MESSAGES;
 
 /** A local error: it never crosses the wire, and neither does its cause, which may name what is inside the network. */
 export class GuardedFetchError extends Error {

@@ -13,8 +13,6 @@ import {
   type TargetPolicyOptions,
 } from "./target-policy.ts";
 
-/** Bodies of strangers: decoded, counted as they come, and never more of them in memory than was asked for. */
-
 const DECODERS: Readonly<Record<string, () => Transform>> = {
   "": () => new PassThrough(),
   identity: () => new PassThrough(),
@@ -100,11 +98,7 @@ export function createGuardedFetch(options: GuardedFetchOptions = {}): typeof gl
   const { maxBytes = DEFAULT_MAX_BYTES, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
   const { maxRedirects = DEFAULT_MAX_REDIRECTS, lookup } = options;
   const policy = createTargetPolicy(options);
-  const connecting = {
-    policy,
-    timeoutMs: Math.min(timeoutMs, MAX_CONNECT_MS),
-    ...(lookup === undefined ? {} : { lookup }),
-  };
+  const connecting = { policy, timeoutMs: Math.min(timeoutMs, MAX_CONNECT_MS), lookup };
   let opening: Promise<Agent> | undefined;
 
   async function send(outgoing: OutgoingRequest, stop: RequestAbort): Promise<Dispatcher.ResponseData> {
@@ -117,14 +111,14 @@ export function createGuardedFetch(options: GuardedFetchOptions = {}): typeof gl
       method: method as Dispatcher.HttpMethod,
       headers,
       signal: stop.signal,
-      ...(body === undefined ? {} : { body }),
+      body: body ?? null,
     });
     try {
       // The library looks at the signal of a request only once there is a connection for it.
       return await Promise.race([answering, stop.stopped]);
     } catch (error) {
       answering.then(discard, () => {});
-      throw stop.reason ?? toRequestError(error);
+      throw stop.signal.reason ?? toRequestError(error);
     }
   }
 
@@ -147,13 +141,8 @@ export function createGuardedFetch(options: GuardedFetchOptions = {}): typeof gl
     const request = new Request(input instanceof Request ? input : url, rest);
     const caller = signal ?? (input instanceof Request ? input.signal : undefined);
     const body = request.body === null ? undefined : new Uint8Array(await request.arrayBuffer());
-    const outgoing: OutgoingRequest = {
-      url,
-      method: request.method,
-      headers: outgoingHeaders(request.headers),
-      ...(body === undefined ? {} : { body }),
-    };
-    const stop = new RequestAbort(timeoutMs, caller);
+    const outgoing = { url, method: request.method, headers: outgoingHeaders(request.headers), body };
+    const stop = createRequestAbort(timeoutMs, caller);
     try {
       return await follow(outgoing, request.redirect, stop);
     } catch (error) {
@@ -177,43 +166,35 @@ async function openAgent(options: GuardedConnectOptions): Promise<Agent> {
   });
 }
 
+type RequestAbort = ReturnType<typeof createRequestAbort>;
+
 /** Whatever ends a request early; the first reason is the one that is reported. */
-class RequestAbort {
-  readonly #controller = new AbortController();
-  readonly #caller: AbortSignal | undefined;
-  readonly #timer: NodeJS.Timeout | undefined;
-  /** Only ever rejects, with the reason. */
-  readonly stopped: Promise<never>;
-  reason: unknown;
-
-  constructor(timeoutMs: number, caller: AbortSignal | undefined) {
-    this.#caller = caller;
-    this.stopped = new Promise((_, reject) => {
-      this.signal.addEventListener("abort", () => reject(this.reason), { once: true });
-    });
-    this.stopped.catch(() => {});
-    if (Number.isFinite(timeoutMs))
-      this.#timer = setTimeout(() => this.#now(new GuardedFetchError("timeout")), timeoutMs);
-    if (caller?.aborted === true) this.#onAbort();
-    else caller?.addEventListener("abort", this.#onAbort, { once: true });
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  release(): void {
-    clearTimeout(this.#timer);
-    this.#caller?.removeEventListener("abort", this.#onAbort);
-  }
-
-  #now(reason: unknown): void {
-    this.reason ??= reason;
-    this.release();
-    this.#controller.abort(this.reason);
-  }
-
-  readonly #onAbort = (): void => this.#now(this.#caller?.reason);
+function createRequestAbort(timeoutMs: number, caller: AbortSignal | undefined) {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const stop = (reason: unknown) => {
+    release();
+    controller.abort(reason);
+  };
+  const onAbort = () => stop(caller?.reason);
+  const onTimeout = () => stop(new GuardedFetchError("timeout"));
+  const timer = Number.isFinite(timeoutMs) ? setTimeout(onTimeout, timeoutMs) : undefined;
+  const release = () => {
+    clearTimeout(timer);
+    caller?.removeEventListener("abort", onAbort);
+  };
+  const stopped = new Promise<never>((_, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+  stopped.catch(() => {});
+  if (caller?.aborted === true) onAbort();
+  else caller?.addEventListener("abort", onAbort, { once: true });
+  return {
+    signal,
+    /** Only ever rejects, with the reason. */
+    stopped,
+    release,
+  };
 }
 
 /** Headers of the connection are not the caller's to set; compression is not asked for. */
@@ -262,7 +243,7 @@ function toResponse(
   const decoded = decodeBody(body, headers.get("content-encoding") ?? "", {
     maxBytes,
     onDone: () => stop.release(),
-    stopped: () => stop.reason,
+    stopped: () => stop.signal.reason,
   });
   if (headers.has("content-encoding")) {
     headers.delete("content-encoding");

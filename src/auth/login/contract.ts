@@ -1,23 +1,20 @@
 /** Why a login did not succeed. Local: what crosses the wire is a `ProtocolError`. */
 
-const LOGIN_ERROR_CODES = [
+export type LoginErrorCode =
   /** The authorization server, or the person, refused. */
-  "refused",
+  | "refused"
   /** The authorization server cannot be reached or does not behave. */
-  "unavailable",
+  | "unavailable"
   /** The server's answer contradicts what is known about it. */
-  "untrusted",
+  | "untrusted"
   /** Nothing the agent offers can be used from here. */
-  "unsupported",
+  | "unsupported"
   /** The card has no scheme of the name that was given. */
-  "unknown-scheme",
+  | "unknown-scheme"
   /** Something is needed that was not given. */
-  "incomplete",
+  | "incomplete"
   /** Given up before the end. */
-  "aborted",
-] as const;
-
-export type LoginErrorCode = (typeof LOGIN_ERROR_CODES)[number];
+  | "aborted";
 
 export class LoginError extends Error {
   override readonly name = "LoginError";
@@ -28,8 +25,6 @@ export class LoginError extends Error {
     this.code = code;
   }
 }
-
-/** What the client asks for, and where credentials are stored. */
 
 /** Adds credentials to one request at a time. Used only for origins that may receive them. */
 export interface CredentialProvider {
@@ -51,24 +46,17 @@ export interface Refusal {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export type Grant = "authorization-code" | "device-code" | "client-credentials";
+/** By preference. */
+export const GRANTS = ["authorization-code", "device-code", "client-credentials"] as const;
+export type Grant = (typeof GRANTS)[number];
 
-interface ApiKeyCredential {
+export const KEY_LOCATIONS = ["header", "query", "cookie"] as const;
+
+/** An API key, without the key itself. */
+export interface ApiKeyScheme {
   readonly kind: "api-key";
-  readonly location: "header" | "query" | "cookie";
+  readonly location: (typeof KEY_LOCATIONS)[number];
   readonly parameter: string;
-  readonly key: string;
-}
-
-interface BearerCredential {
-  readonly kind: "bearer";
-  readonly token: string;
-}
-
-interface BasicCredential {
-  readonly kind: "basic";
-  readonly user: string;
-  readonly password: string;
 }
 
 export interface OAuthClient {
@@ -96,7 +84,11 @@ export interface OAuthCredential {
   readonly refreshToken?: string;
 }
 
-export type StoredCredential = ApiKeyCredential | BearerCredential | BasicCredential | OAuthCredential;
+export type StoredCredential =
+  | (ApiKeyScheme & { readonly key: string })
+  | { readonly kind: "bearer"; readonly token: string }
+  | { readonly kind: "basic"; readonly user: string; readonly password: string }
+  | OAuthCredential;
 
 /** What is known for one agent: a credential for each of its security schemes, by the scheme's name. */
 export interface AgentCredentials {

@@ -7,12 +7,11 @@ import { hasErrorCode } from "../../model/errors.ts";
 import type { AgentCredentials, CredentialVault } from "./contract.ts";
 import { readAgentCredentials } from "./stored-credentials.ts";
 
-/** One at a time between processes, by a file that only one of them can create. */
-
 /** Longer than anything that is done under a lock: a holder that takes longer has died. */
 const STALE_MS = 60_000;
 const MAX_PAUSE_MS = 200;
 
+/** Runs `body` in one process at a time, by a file that only one of them can create. */
 async function withFileLock<T>(path: string, body: () => Promise<T>): Promise<T> {
   await acquire(path);
   try {
@@ -37,10 +36,16 @@ async function acquire(path: string): Promise<void> {
 }
 
 async function isStale(path: string): Promise<boolean> {
+  const held = await unlessAbsent(() => stat(path));
+  return held !== undefined && Date.now() - held.mtimeMs > STALE_MS;
+}
+
+/** Undefined if the file or folder does not exist. */
+async function unlessAbsent<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
-    return Date.now() - (await stat(path)).mtimeMs > STALE_MS;
+    return await read();
   } catch (error) {
-    if (hasErrorCode(error, "ENOENT")) return false;
+    if (hasErrorCode(error, "ENOENT") || hasErrorCode(error, "ENOTDIR")) return undefined;
     throw error;
   }
 }
@@ -60,16 +65,12 @@ export function createFileVault({ folder, onExposed }: FileVaultOptions): Creden
   const pathOf = (agent: string): string => join(folder, `${createHash("sha256").update(agent).digest("hex")}.json`);
 
   async function load(path: string): Promise<AgentCredentials | undefined> {
-    let text: string;
-    try {
+    const text = await unlessAbsent(async () => {
       await restrictToOwner(path, onExposed);
-      text = await readFile(path, "utf8");
-    } catch (error) {
-      if (hasErrorCode(error, "ENOENT") || hasErrorCode(error, "ENOTDIR")) return undefined;
-      throw error;
-    }
+      return readFile(path, "utf8");
+    });
     try {
-      return readAgentCredentials(JSON.parse(text));
+      return text === undefined ? undefined : readAgentCredentials(JSON.parse(text));
     } catch {
       // Half a file cannot come from here, where files are replaced whole. What another program wrote is not a login.
       return undefined;
@@ -84,13 +85,7 @@ export function createFileVault({ folder, onExposed }: FileVaultOptions): Creden
   return {
     read,
     async list() {
-      let names: readonly string[];
-      try {
-        names = await readdir(folder);
-      } catch (error) {
-        if (hasErrorCode(error, "ENOENT") || hasErrorCode(error, "ENOTDIR")) return [];
-        throw error;
-      }
+      const names = (await unlessAbsent(() => readdir(folder))) ?? [];
       const found: AgentCredentials[] = [];
       for (const name of names.filter((one) => one.endsWith(".json"))) {
         const credentials = await load(join(folder, name));

@@ -1,11 +1,10 @@
 /** Reading a card's security schemes: A2A 1.0, section 4.5. Cards of earlier dialects are read into the same form. */
 
 import type { AgentCard } from "../../model/card.ts";
-import type { JsonObject, JsonValue } from "../../model/json.ts";
-import { type Grant, LoginError } from "./contract.ts";
+import { isObject, type JsonObject } from "../../model/json.ts";
+import { type ApiKeyScheme, GRANTS, type Grant, KEY_LOCATIONS, LoginError } from "./contract.ts";
 
 /** Which of the ways into an agent to take. */
-
 interface LoginPreference {
   /** A scheme of the card by its name. */
   readonly scheme?: string | undefined;
@@ -19,7 +18,7 @@ export function chooseLogin(card: AgentCard, wish: LoginPreference = {}): Scheme
   const ways = acceptedSchemeSets(card);
   if (ways.length === 0) throw new LoginError("unsupported", "The agent's card asks for no credentials.");
   if (wish.scheme !== undefined) return [findNamedScheme(card, ways, wish.scheme, wish.grant)];
-  const possible = ways.filter((way) => way.every(({ scheme }) => isPossible(scheme, wish.grant)));
+  const possible = ways.filter((way) => way.every(({ scheme }) => unsupportedReason(scheme, wish.grant) === undefined));
   const prepared = possible.find((way) => way.every(({ scheme }) => wish.prepared?.includes(scheme.kind) === true));
   const chosen = prepared ?? possible[0];
   if (chosen !== undefined) return chosen;
@@ -40,24 +39,15 @@ function findNamedScheme(
   grant: Grant | undefined,
 ): NamedScheme {
   // Required for something, then described at all: a scheme may be for some skills only.
-  const described: AgentCard = { ...card, securityRequirements: [] };
-  const found =
-    ways.flat().find((one) => one.name === name) ??
-    acceptedSchemeSets(described)
-      .flat()
-      .find((one) => one.name === name);
+  const described = acceptedSchemeSets({ ...card, securityRequirements: [] });
+  const found = [...ways, ...described].flat().find((one) => one.name === name);
   if (found === undefined) {
-    const names = Object.keys(card.securitySchemes ?? {});
-    const known = names.length === 0 ? "none" : names.join(", ");
+    const known = Object.keys(card.securitySchemes ?? {}).join(", ") || "none";
     throw new LoginError("unknown-scheme", `The agent's card has no security scheme ${name}; it has ${known}.`);
   }
   const reason = unsupportedReason(found.scheme, grant);
   if (reason !== undefined) throw new LoginError("unsupported", `The scheme ${name} cannot be used: ${reason}.`);
   return found;
-}
-
-function isPossible(scheme: Scheme, grant: Grant | undefined): boolean {
-  return unsupportedReason(scheme, grant) === undefined;
 }
 
 function unsupportedReason(scheme: Scheme, grant: Grant | undefined): string | undefined {
@@ -79,10 +69,10 @@ function explainUnsupported(ways: readonly SchemeSet[], grant: Grant | undefined
 export interface OAuthScheme {
   readonly kind: "oauth2";
   readonly grant: Grant;
-  readonly authorizationUrl?: string;
-  readonly deviceAuthorizationUrl?: string;
-  readonly tokenUrl?: string;
-  readonly metadataUrl?: string;
+  readonly authorizationUrl?: string | undefined;
+  readonly deviceAuthorizationUrl?: string | undefined;
+  readonly tokenUrl?: string | undefined;
+  readonly metadataUrl?: string | undefined;
   /** Scopes the scheme knows. */
   readonly scopes: readonly string[];
 }
@@ -93,7 +83,7 @@ export interface OpenIdScheme {
 }
 
 export type Scheme =
-  | { readonly kind: "api-key"; readonly location: "header" | "query" | "cookie"; readonly parameter: string }
+  | ApiKeyScheme
   | { readonly kind: "bearer" }
   | { readonly kind: "basic" }
   | OAuthScheme
@@ -132,19 +122,11 @@ export function allowsAnonymous({ securityRequirements }: AgentCard): boolean {
 }
 
 export function readScheme(scheme: JsonObject): Scheme {
-  const apiKey = objectIn(scheme, "apiKeySecurityScheme");
-  if (apiKey !== undefined) return readApiKey(apiKey);
-  const http = objectIn(scheme, "httpAuthSecurityScheme");
-  if (http !== undefined) return readHttp(http);
-  const oauth2 = objectIn(scheme, "oauth2SecurityScheme");
-  if (oauth2 !== undefined) return readOAuth(oauth2);
-  const openId = objectIn(scheme, "openIdConnectSecurityScheme");
-  if (openId !== undefined) {
-    const discoveryUrl = urlIn(openId, "openIdConnectUrl");
-    return discoveryUrl === undefined ? unsupported("it names no OpenID provider") : { kind: "openid", discoveryUrl };
+  for (const [member, read] of Object.entries(SCHEME_READERS)) {
+    const declared = objectIn(scheme, member);
+    if (declared !== undefined) return read(declared);
   }
-  if ("mtlsSecurityScheme" in scheme) return unsupported("it wants a client certificate");
-  return unsupported("its kind is not known here");
+  return unsupported("mtlsSecurityScheme" in scheme ? "it wants a client certificate" : "its kind is not known here");
 }
 
 const FIELD_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
@@ -161,19 +143,14 @@ const RESERVED_HEADERS = new Set([
 
 function readApiKey(apiKey: JsonObject): Scheme {
   const parameter = stringIn(apiKey, "name");
-  const location = stringIn(apiKey, "location")?.toLowerCase() ?? "header";
+  const place = stringIn(apiKey, "location")?.toLowerCase() ?? "header";
+  const location = KEY_LOCATIONS.find((known) => known === place);
   if (parameter === undefined) return unsupported("it does not name the key");
-  if (location !== "header" && location !== "query" && location !== "cookie") {
-    return unsupported(`it wants a key in an unknown place, ${JSON.stringify(location)}`);
-  }
-  const isName = location === "query" || (FIELD_NAME.test(parameter) && !isReserved(location, parameter));
-  return isName
+  if (location === undefined) return unsupported(`it wants a key in an unknown place, ${JSON.stringify(place)}`);
+  const isReserved = location === "header" && RESERVED_HEADERS.has(parameter.toLowerCase());
+  return location === "query" || (FIELD_NAME.test(parameter) && !isReserved)
     ? { kind: "api-key", location, parameter }
     : unsupported(`no ${location} can be called ${JSON.stringify(parameter)}`);
-}
-
-function isReserved(location: string, parameter: string): boolean {
-  return location === "header" && RESERVED_HEADERS.has(parameter.toLowerCase());
 }
 
 function readHttp(http: JsonObject): Scheme {
@@ -182,17 +159,22 @@ function readHttp(http: JsonObject): Scheme {
   return unsupported(`it wants HTTP authentication of an unknown kind, ${JSON.stringify(word)}`);
 }
 
-const GRANTS: readonly (readonly [member: string, grant: Grant])[] = [
-  ["authorizationCode", "authorization-code"],
-  ["deviceCode", "device-code"],
-  ["clientCredentials", "client-credentials"],
-];
+function readOpenId(openId: JsonObject): Scheme {
+  const discoveryUrl = urlIn(openId, "openIdConnectUrl");
+  return discoveryUrl === undefined ? unsupported("it names no OpenID provider") : { kind: "openid", discoveryUrl };
+}
+
+const FLOWS = {
+  "authorization-code": "authorizationCode",
+  "device-code": "deviceCode",
+  "client-credentials": "clientCredentials",
+} as const satisfies Record<Grant, string>;
 
 function readOAuth(oauth2: JsonObject): Scheme {
   const flows = objectIn(oauth2, "flows") ?? {};
   const metadataUrl = urlIn(oauth2, "oauth2MetadataUrl");
-  for (const [member, grant] of GRANTS) {
-    const flow = objectIn(flows, member);
+  for (const grant of GRANTS) {
+    const flow = objectIn(flows, FLOWS[grant]);
     if (flow === undefined) continue;
     const tokenUrl = urlIn(flow, "tokenUrl");
     if (tokenUrl === undefined && metadataUrl === undefined) return unsupported("it has no token URL");
@@ -200,12 +182,10 @@ function readOAuth(oauth2: JsonObject): Scheme {
       kind: "oauth2",
       grant,
       scopes: Object.keys(objectIn(flow, "scopes") ?? {}),
-      ...omitUndefined({
-        authorizationUrl: urlIn(flow, "authorizationUrl"),
-        deviceAuthorizationUrl: urlIn(flow, "deviceAuthorizationUrl"),
-        tokenUrl,
-        metadataUrl,
-      }),
+      authorizationUrl: urlIn(flow, "authorizationUrl"),
+      deviceAuthorizationUrl: urlIn(flow, "deviceAuthorizationUrl"),
+      tokenUrl,
+      metadataUrl,
     };
   }
   const [other] = Object.keys(flows);
@@ -215,24 +195,20 @@ function readOAuth(oauth2: JsonObject): Scheme {
   return { kind: "oauth2", grant: "authorization-code", scopes: [], metadataUrl };
 }
 
-function omitUndefined<Name extends string>(
-  urls: Readonly<Record<Name, string | undefined>>,
-): Partial<Record<Name, string>> {
-  const given: Partial<Record<Name, string>> = {};
-  for (const name of Object.keys(urls) as Name[]) {
-    const url = urls[name];
-    if (url !== undefined) given[name] = url;
-  }
-  return given;
-}
+const SCHEME_READERS: Readonly<Record<string, (declared: JsonObject) => Scheme>> = {
+  apiKeySecurityScheme: readApiKey,
+  httpAuthSecurityScheme: readHttp,
+  oauth2SecurityScheme: readOAuth,
+  openIdConnectSecurityScheme: readOpenId,
+};
 
 function unsupported(reason: string): Scheme {
   return { kind: "unsupported", reason };
 }
 
 function objectIn(value: JsonObject, name: string): JsonObject | undefined {
-  const found: JsonValue | undefined = Object.hasOwn(value, name) ? value[name] : undefined;
-  return typeof found === "object" && found !== null && !Array.isArray(found) ? (found as JsonObject) : undefined;
+  const found = Object.hasOwn(value, name) ? value[name] : undefined;
+  return isObject(found) ? found : undefined;
 }
 
 function stringIn(value: JsonObject, name: string): string | undefined {

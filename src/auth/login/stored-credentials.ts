@@ -1,19 +1,18 @@
 /** Credentials as they are stored, and as they are sent to an agent. */
 
 import { ProtocolError } from "../../model/errors.ts";
-import { isObject } from "../../model/json.ts";
-import type {
-  AgentCredentials,
-  CredentialProvider,
-  CredentialVault,
-  Grant,
-  OAuthClient,
-  OAuthCredential,
-  Refusal,
-  StoredCredential,
+import { isObject, type JsonObject } from "../../model/json.ts";
+import {
+  type AgentCredentials,
+  type CredentialProvider,
+  type CredentialVault,
+  GRANTS,
+  KEY_LOCATIONS,
+  type OAuthClient,
+  type OAuthCredential,
+  type Refusal,
+  type StoredCredential,
 } from "./contract.ts";
-
-/** Shows an agent what a login left behind, and renews it in time. */
 
 interface StoredProviderOptions {
   readonly vault: CredentialVault;
@@ -33,6 +32,7 @@ interface StoredProviderOptions {
 /** A token is not used in its last moments: it would expire on the way. */
 const RENEW_BEFORE_MS = 30_000;
 
+/** Shows an agent what a login left behind, and renews it in time. */
 export function createStoredProvider(options: StoredProviderOptions): CredentialProvider {
   const { allowLoopback, now, onSecret, onUnauthorized, schemes, vault } = options;
   const { agent } = options.known;
@@ -68,8 +68,7 @@ export function createStoredProvider(options: StoredProviderOptions): Credential
     known = await vault.update(agent, async (kept) => {
       const newest = kept.schemes[name];
       // Another process was quicker: its tokens are the ones that count now.
-      if (newest === undefined || newest.kind !== "oauth" || newest.accessToken !== used.accessToken) return kept;
-      if (!isRenewable(newest)) return kept;
+      if (newest?.kind !== "oauth" || newest.accessToken !== used.accessToken || !isRenewable(newest)) return kept;
       try {
         return { ...kept, schemes: { ...kept.schemes, [name]: await renew(newest, server, now) } };
       } catch (error) {
@@ -118,13 +117,8 @@ function loginRequired(agent: string, what: string): ProtocolError {
   return new ProtocolError("UNAUTHENTICATED", `The login for ${agent} ${what}. Log in again.`);
 }
 
-interface RequestParameters {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly query: Readonly<Record<string, string>>;
-}
-
 /** Names of headers are lower-case, so that two schemes that use one header meet in it. */
-export function toRequestParameters(credentials: readonly StoredCredential[]): RequestParameters {
+export function toRequestParameters(credentials: readonly StoredCredential[]) {
   const headers: Record<string, string> = {};
   const query: Record<string, string> = {};
   for (const credential of credentials) {
@@ -135,11 +129,9 @@ export function toRequestParameters(credentials: readonly StoredCredential[]): R
       case "oauth":
         headers.authorization = `Bearer ${credential.accessToken}`;
         break;
-      case "basic": {
-        const pair = Buffer.from(`${credential.user}:${credential.password}`, "utf8");
-        headers.authorization = `Basic ${pair.toString("base64")}`;
+      case "basic":
+        headers.authorization = `Basic ${Buffer.from(`${credential.user}:${credential.password}`).toString("base64")}`;
         break;
-      }
       case "api-key": {
         const { key, location, parameter } = credential;
         if (location === "query") query[parameter] = key;
@@ -170,8 +162,6 @@ export function secretsOf(credential: StoredCredential): readonly string[] {
   }
 }
 
-type JsonMembers = Readonly<Record<string, unknown>>;
-
 /** What a file holds, or undefined for what was not written by us. Schemes that cannot be read are left out. */
 export function readAgentCredentials(value: unknown): AgentCredentials | undefined {
   if (!isObject(value) || !isNonEmptyString(value.agent) || !isObject(value.schemes)) return undefined;
@@ -194,8 +184,8 @@ function readCredential(value: unknown): StoredCredential | undefined {
     case "api-key": {
       const { key, location, parameter } = value;
       if (!isNonEmptyString(key) || !isNonEmptyString(parameter)) return undefined;
-      if (location !== "header" && location !== "query" && location !== "cookie") return undefined;
-      return { kind: "api-key", location, parameter, key };
+      const known = KEY_LOCATIONS.find((one) => one === location);
+      return known && { kind: "api-key", location: known, parameter, key };
     }
     case "oauth":
       return readOAuth(value);
@@ -204,9 +194,7 @@ function readCredential(value: unknown): StoredCredential | undefined {
   }
 }
 
-const GRANTS: readonly Grant[] = ["authorization-code", "device-code", "client-credentials"];
-
-function readOAuth(value: JsonMembers): OAuthCredential | undefined {
+function readOAuth(value: JsonObject): OAuthCredential | undefined {
   const { accessToken, expiresAt, issuer, refreshToken, resource, revocationEndpoint, tokenEndpoint } = value;
   const grant = GRANTS.find((known) => known === value.grant);
   const client = readClient(value.client);

@@ -5,8 +5,6 @@ import { readFile } from "node:fs/promises";
 import type { JWK } from "jose";
 import { isObject } from "../../model/json.ts";
 
-/** Public keys that may vouch for a card: pinned ones, and those of key sets at pinned origins. */
-
 export type PublicJwk = JWK;
 
 /** What the protected header of a signature contains about its key. */
@@ -32,22 +30,19 @@ interface KeySourceOptions {
 
 const MAX_KEY_SET_CHARACTERS = 256 * 1024;
 
+/** Public keys that may vouch for a card: pinned ones, and those of key sets at pinned origins. */
 export function createKeySource(options: KeySourceOptions): KeySource {
   const { keys = [], jkuOrigins = [], fetch, now = Date.now } = options;
   const origins = new Set(jkuOrigins.map((origin) => new URL(origin).origin));
-  const mayUse = ({ alg, kid }: KeyHint, key: PublicJwk): boolean =>
-    (key.kid === undefined || key.kid === kid) && isUsable(key, alg, now());
-
-  return async (hint) => {
-    const pinned = keys.filter((key) => mayUse(hint, key));
+  return async ({ alg, kid, jku }) => {
+    const pinned = keys.filter((key) => (key.kid ?? kid) === kid && isUsable(key, alg, now()));
     if (pinned.length > 0) return pinned;
-    const { jku } = hint;
     if (jku === undefined || fetch === undefined || !URL.canParse(jku)) return [];
     const { origin, protocol } = new URL(jku);
     // The address is the signer's choice, so that it proves nothing unless its place is trusted.
     if (protocol !== "https:" || !origins.has(origin)) return [];
     const found = await fetchKeySet(jku, fetch);
-    return found.filter((key) => key.kid === hint.kid && isUsable(key, hint.alg, now()));
+    return found.filter((key) => key.kid === kid && isUsable(key, alg, now()));
   };
 }
 
@@ -56,16 +51,13 @@ function isUsable(key: PublicJwk, alg: string, now: number): boolean {
   const { exp, revoked } = key as { readonly exp?: unknown; readonly revoked?: unknown };
   if (key.use !== undefined && key.use !== "sig") return false;
   if (key.key_ops !== undefined && !key.key_ops.includes("verify")) return false;
-  if (key.alg !== undefined && !isSameAlgorithm(key.alg, alg)) return false;
+  if (key.alg !== undefined && plainAlgorithm(key.alg) !== plainAlgorithm(alg)) return false;
   if (revoked !== undefined && revoked !== false) return false;
   return exp === undefined || (typeof exp === "number" && exp * 1000 > now);
 }
 
 /** RFC 9864 gives Ed25519 a name of its own. */
-function isSameAlgorithm(one: string, other: string): boolean {
-  const plain = (name: string) => (name === "Ed25519" ? "EdDSA" : name);
-  return plain(one) === plain(other);
-}
+const plainAlgorithm = (name: string) => (name === "Ed25519" ? "EdDSA" : name);
 
 async function fetchKeySet(url: string, fetch: typeof globalThis.fetch): Promise<readonly PublicJwk[]> {
   const response = await fetch(url, {
@@ -95,8 +87,16 @@ export function parsePublicKeys(text: string, where: string): readonly PublicJwk
 function toJwkFromPem(text: string): PublicJwk {
   const key = createPublicKey(text);
   const alg = algorithmOf(key);
-  const members = Object.entries(key.export({ format: "jwk" })).filter(([, value]) => typeof value === "string");
-  return { ...Object.fromEntries(members), kty: String(key.export({ format: "jwk" }).kty), ...(alg && { alg }) };
+  return { ...exportJwk(key), ...(alg && { alg }) };
+}
+
+function exportJwk(key: KeyObject): { readonly [member: string]: string; readonly kty: string } {
+  const { kty = "", ...members } = key.export({ format: "jwk" });
+  return { ...Object.fromEntries(Object.entries(members).filter(isText)), kty };
+}
+
+function isText(member: [string, unknown]): member is [string, string] {
+  return typeof member[1] === "string";
 }
 
 /** Secrets that are shared with the signer prove nothing about who signed, and private keys have no place among these. */
@@ -127,13 +127,6 @@ export interface SigningKeyOptions {
 /** A key that cannot be used. The message never has anything of the key in it. */
 export class KeyError extends Error {
   override readonly name = "KeyError";
-}
-
-/** A public key as it is published. */
-interface PublishedKey {
-  readonly [member: string]: string;
-  readonly kid: string;
-  readonly alg: SigningAlgorithm;
 }
 
 const MIN_RSA_BITS = 2048;
@@ -178,8 +171,6 @@ function algorithmOf(key: KeyObject): SigningAlgorithm | undefined {
 }
 
 /** The half that may be published, as a member of a JWK set. */
-export function toPublicJwk({ alg, kid, privateKey }: SigningKey): PublishedKey {
-  const members = Object.entries(createPublicKey(privateKey).export({ format: "jwk" }));
-  const texts = members.flatMap(([name, value]) => (typeof value === "string" ? [[name, value] as const] : []));
-  return { ...Object.fromEntries(texts), kid, alg, use: "sig" };
+export function toPublicJwk({ alg, kid, privateKey }: SigningKey): Record<string, string> & { readonly kid: string } {
+  return { ...exportJwk(createPublicKey(privateKey)), kid, alg, use: "sig" };
 }

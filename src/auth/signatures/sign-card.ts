@@ -5,14 +5,15 @@ import type { AgentCardSignature } from "../../model/card.ts";
 import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 import type { SigningAlgorithm, SigningKey } from "./keys.ts";
 
-/** The JSON Canonicalization Scheme, RFC 8785: one text for one value, so that it can be signed. */
-
 /** The value has no canonical form. */
 export class CanonicalJsonError extends Error {
   override readonly name = "CanonicalJsonError";
 }
 
-/** Throws a CanonicalJsonError for numbers that JSON cannot represent and text that is not Unicode. */
+/**
+ * The JSON Canonicalization Scheme, RFC 8785: one text for one value, so that it can be signed. Throws a
+ * CanonicalJsonError for numbers that JSON cannot represent and text that is not Unicode.
+ */
 export function canonicalJson(value: JsonValue): string {
   switch (typeof value) {
     case "string":
@@ -44,8 +45,6 @@ function canonicalString(text: string): string {
   if (!text.isWellFormed()) throw new CanonicalJsonError("A text has a lone surrogate in it.");
   return JSON.stringify(text);
 }
-
-/** The forms of a card that are signed. */
 
 /** What signatures are about: everything but themselves. */
 export function withoutSignatures(document: JsonObject): JsonObject {

@@ -1,16 +1,16 @@
 /** Whether a card is what the holder of a trusted key has signed: A2A §8.4.3. */
 
-import type { JsonObject } from "../../model/json.ts";
-import { isObject } from "../../model/json.ts";
+import { isObject, type JsonObject } from "../../model/json.ts";
 import { JsonParseError, parseJson } from "../../wire/parse-json.ts";
 import type { KeySource, PublicJwk } from "./keys.ts";
 import { CanonicalJsonError, canonicalJson, findUnsignedPaths, signedForms, withoutSignatures } from "./sign-card.ts";
 
-/** Objects that name a member twice: readers disagree about which one counts, so that no signature can cover them. */
-
 const QUOTE = '"';
 
-/** Whether any object in a valid JSON text has two members of one name, however they are spelled. */
+/**
+ * Whether any object in a valid JSON text has two members of one name, however they are spelled: readers disagree about
+ * which one counts, so that no signature can cover it.
+ */
 export function hasDuplicateMembers(text: string): boolean {
   /** The names seen in each open object; undefined for an array. */
   const open: (Set<string> | undefined)[] = [];
@@ -87,6 +87,7 @@ interface Form {
 }
 
 type Outcome = Exclude<CardVerification, { readonly status: "absent" }>;
+type Verified = Extract<Outcome, { readonly status: "verified" }>;
 
 const MAX_SIGNATURES = 32;
 
@@ -112,8 +113,6 @@ export async function verifyCard(text: string, options: CardVerificationOptions)
   // One that is known to be wrong says more than one that cannot be verified here.
   return outcomes.find(({ status }) => status === "invalid") ?? outcomes[0] ?? { status: "absent" };
 }
-
-type Verified = Extract<Outcome, { readonly status: "verified" }>;
 
 function readDocument(text: string): JsonObject | string {
   try {

@@ -12,17 +12,7 @@ import {
 } from "openid-client";
 import { LoginError, type OAuthCredential } from "../contract.ts";
 import type { AuthorizationServer } from "./authorization-server.ts";
-import { toLoginError } from "./errors.ts";
 import { requestParameters, type TokenRequest, toCredential } from "./tokens.ts";
-
-/** Where a browser brings the answer of an authorization server: RFC 8252, section 7.3. */
-
-interface Loopback {
-  readonly redirectUri: string;
-  /** The address the browser came back to, with what the server added to it. */
-  readonly answer: Promise<URL>;
-  close(): Promise<void>;
-}
 
 interface LoopbackOptions {
   /** Known only to the server that was asked: a request without it comes from someone else and is ignored. */
@@ -35,7 +25,8 @@ interface LoopbackOptions {
 const HOST = "127.0.0.1";
 const PATH = "/callback";
 
-export async function listenOnLoopback({ port = 0, signal, state }: LoopbackOptions): Promise<Loopback> {
+/** Where a browser brings the answer of an authorization server: RFC 8252, section 7.3. */
+export async function listenOnLoopback({ port = 0, signal, state }: LoopbackOptions) {
   let arrive: (url: URL) => void = () => {};
   let giveUp: (error: Error) => void = () => {};
   const answer = new Promise<URL>((resolve, reject) => {
@@ -64,8 +55,9 @@ export async function listenOnLoopback({ port = 0, signal, state }: LoopbackOpti
   else signal.addEventListener("abort", onAbort, { once: true });
   return {
     redirectUri: `http://${HOST}:${(server.address() as AddressInfo).port}${PATH}`,
+    /** The address the browser came back to, with what the server added to it. */
     answer,
-    async close() {
+    async close(): Promise<void> {
       signal.removeEventListener("abort", onAbort);
       await new Promise<void>((resolve) => {
         server.close(() => resolve());
@@ -90,14 +82,14 @@ function respond(response: ServerResponse, status: number, text: string): void {
 interface CodeOptions {
   /** The address to open in a browser. */
   readonly onAddress: (url: string) => void;
-  readonly port?: number | undefined;
+  readonly redirectPort?: number | undefined;
   readonly signal: AbortSignal;
 }
 
 export async function logInWithBrowser(
   server: AuthorizationServer,
   request: TokenRequest,
-  { onAddress, port, signal }: CodeOptions,
+  { onAddress, redirectPort: port, signal }: CodeOptions,
 ): Promise<OAuthCredential> {
   if (server.metadata.authorization_endpoint === undefined) {
     throw new LoginError("unsupported", `${server.metadata.issuer} has no page to log in at.`);
@@ -135,8 +127,6 @@ export async function logInWithBrowser(
       request.resource === undefined ? {} : { resource: request.resource },
     );
     return toCredential("authorization-code", server, request, tokens);
-  } catch (error) {
-    throw toLoginError(error, server.metadata.issuer);
   } finally {
     await loopback.close();
   }

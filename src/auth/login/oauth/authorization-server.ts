@@ -51,11 +51,9 @@ export async function findAuthorizationServer(
   const metadata =
     url === undefined ? endpointsOf(scheme as OAuthScheme) : await discover(url, scheme.kind === "openid", options);
   for (const name of ENDPOINTS) checkEndpoint(name, metadata[name], options);
-  if (options.issuer !== undefined && url !== undefined && metadata.issuer !== options.issuer) {
-    throw new LoginError("untrusted", `The agent's card leads to ${metadata.issuer}, not to ${options.issuer}.`);
-  }
-  if (options.issuer !== undefined && url === undefined && new URL(options.issuer).origin !== metadata.issuer) {
-    throw new LoginError("untrusted", `The agent's card leads to ${metadata.issuer}, not to ${options.issuer}.`);
+  const { issuer } = options;
+  if (issuer !== undefined && metadata.issuer !== (url === undefined ? new URL(issuer).origin : issuer)) {
+    throw new LoginError("untrusted", `The agent's card leads to ${metadata.issuer}, not to ${issuer}.`);
   }
   return {
     metadata,
@@ -94,12 +92,13 @@ async function discover(url: string, openId: boolean, options: ServerOptions): P
       [customFetch]: boundedFetch(options.fetch),
       ...(options.allowLoopback ? { execute: [allowInsecureRequests] } : {}),
     });
-    found = plainMetadata(configuration);
+    const { supportsPKCE: _, ...metadata } = configuration.serverMetadata();
+    found = metadata;
   } catch (error) {
     throw toLoginError(error, url);
   }
-  const expected = expectedIssuers(url);
-  if (expected.length > 0 && !expected.includes(withoutSlash(found.issuer))) {
+  const expected = expectedIssuer(url);
+  if (expected !== undefined && expected !== withoutSlash(found.issuer)) {
     throw new LoginError(
       "untrusted",
       `What ${url} describes calls itself ${found.issuer}, which is not where it was found.`,
@@ -108,17 +107,11 @@ async function discover(url: string, openId: boolean, options: ServerOptions): P
   return found;
 }
 
-function plainMetadata(configuration: Configuration): ServerMetadata {
-  const { supportsPKCE: _, ...metadata } = configuration.serverMetadata();
-  return metadata;
-}
-
 /** OpenID Connect Discovery 4.3, RFC 8414 3.3: the document belongs to the issuer whose name its address is made of. */
-function expectedIssuers(url: string): readonly string[] {
+function expectedIssuer(url: string): string | undefined {
   const { origin, pathname } = new URL(url);
   const [before = "", after] = pathname.split(/\/\.well-known\/[^/]+/, 2);
-  if (after === undefined) return [];
-  return [withoutSlash(`${origin}${before}${after}`)];
+  return after === undefined ? undefined : withoutSlash(`${origin}${before}${after}`);
 }
 
 function withoutSlash(url: string): string {

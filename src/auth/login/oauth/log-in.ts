@@ -13,8 +13,6 @@ import {
 import { toLoginError } from "./errors.ts";
 import { logInByClientCredentials, requestParameters, type TokenRequest, toCredential } from "./tokens.ts";
 
-/** Logging in on another device: RFC 8628. */
-
 interface DeviceCode {
   readonly userCode: string;
   readonly verificationUri: string;
@@ -23,34 +21,26 @@ interface DeviceCode {
   readonly expiresInSeconds: number;
 }
 
-interface DeviceOptions {
-  readonly onCode: (code: DeviceCode) => void;
-  readonly signal: AbortSignal;
-}
-
+/** RFC 8628. */
 async function logInOnOtherDevice(
   server: AuthorizationServer,
   request: TokenRequest,
-  { onCode, signal }: DeviceOptions,
+  { onCode, signal }: Pick<LogInOptions, "onCode" | "signal">,
 ): Promise<OAuthCredential> {
   if (server.metadata.device_authorization_endpoint === undefined) {
     throw new LoginError("unsupported", `${server.metadata.issuer} does not offer logging in on another device.`);
   }
-  try {
-    const configuration = server.configure(request.client);
-    const begun = await initiateDeviceAuthorization(configuration, requestParameters(request));
-    onCode({
-      userCode: begun.user_code,
-      verificationUri: begun.verification_uri,
-      completeUri: begun.verification_uri_complete,
-      expiresInSeconds: begun.expires_in,
-    });
-    const resource = request.resource === undefined ? {} : { resource: request.resource };
-    const tokens = await pollDeviceAuthorizationGrant(configuration, begun, resource, { signal });
-    return toCredential("device-code", server, request, tokens);
-  } catch (error) {
-    throw toLoginError(error, server.metadata.issuer);
-  }
+  const configuration = server.configure(request.client);
+  const begun = await initiateDeviceAuthorization(configuration, requestParameters(request));
+  onCode({
+    userCode: begun.user_code,
+    verificationUri: begun.verification_uri,
+    completeUri: begun.verification_uri_complete,
+    expiresInSeconds: begun.expires_in,
+  });
+  const resource = request.resource === undefined ? {} : { resource: request.resource };
+  const tokens = await pollDeviceAuthorizationGrant(configuration, begun, resource, { signal });
+  return toCredential("device-code", server, request, tokens);
 }
 
 export interface LogInOptions extends ServerOptions {
@@ -73,7 +63,7 @@ export interface LogInOptions extends ServerOptions {
 }
 
 export async function logIn(options: LogInOptions): Promise<OAuthCredential> {
-  const { clientId, clientSecret, now, onAddress, onCode, onServer, redirectPort, resource, scheme, signal } = options;
+  const { clientId, clientSecret, now, onServer, resource, scheme } = options;
   const grant = options.grant ?? (scheme.kind === "oauth2" ? scheme.grant : "authorization-code");
   if (grant === "client-credentials" && clientSecret === undefined) {
     throw new LoginError("incomplete", "Client credentials are a client's id and its secret; the secret is missing.");
@@ -86,15 +76,18 @@ export async function logIn(options: LogInOptions): Promise<OAuthCredential> {
     resource,
     now,
   };
-  switch (grant) {
-    case "client-credentials":
-      return logInByClientCredentials(server, request);
-    case "device-code":
-      return logInOnOtherDevice(server, request, { onCode, signal });
-    case "authorization-code":
-      return logInWithBrowser(server, request, { onAddress, port: redirectPort, signal });
+  try {
+    return await FLOWS[grant](server, request, options);
+  } catch (error) {
+    throw toLoginError(error, server.metadata.issuer);
   }
 }
+
+const FLOWS = {
+  "client-credentials": logInByClientCredentials,
+  "device-code": logInOnOtherDevice,
+  "authorization-code": logInWithBrowser,
+} as const satisfies Record<Grant, unknown>;
 
 function scopesFor(options: LogInOptions, grant: Grant, server: AuthorizationServer): readonly string[] {
   const { requiredScopes, scheme, scopes } = options;

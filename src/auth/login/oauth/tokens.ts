@@ -65,12 +65,8 @@ export async function logInByClientCredentials(
   server: AuthorizationServer,
   request: TokenRequest,
 ): Promise<OAuthCredential> {
-  try {
-    const answer = await clientCredentialsGrant(server.configure(request.client), requestParameters(request));
-    return toCredential("client-credentials", server, request, answer);
-  } catch (error) {
-    throw toLoginError(error, server.metadata.issuer);
-  }
+  const answer = await clientCredentialsGrant(server.configure(request.client), requestParameters(request));
+  return toCredential("client-credentials", server, request, answer);
 }
 
 /** Whether new tokens can be had without a person. */
