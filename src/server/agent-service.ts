@@ -11,9 +11,9 @@ import type { Authentication } from "./access/authentication.ts";
 import { requireScopes } from "./access/skill-scopes.ts";
 import { type AuditLog, toCallRecord } from "./audit/audit-log.ts";
 import {
-  AuditedFrames,
   type AuditSubject,
   assignPushConfigId,
+  auditFrames,
   subjectOfOutcome,
   subjectOfRequest,
 } from "./audit/audited-operation.ts";
@@ -46,30 +46,14 @@ interface AgentServiceOptions {
 /** One agent of the engine, as the dialects see it. */
 export class ServedAgentService implements AgentService {
   readonly name: string;
-  readonly #engine: Engine;
+  readonly #options: AgentServiceOptions;
   readonly #agent: ReturnType<Engine["agent"]>;
-  readonly #log: Log;
-  readonly #ids: IdGenerator;
-  readonly #clock: Clock;
-  readonly #interfaces: () => readonly AgentInterface[];
-  readonly #authentication: AgentServiceOptions["authentication"];
-  readonly #admission: Admission | undefined;
-  readonly #audit: AuditLog | undefined;
-  readonly #sign: CardSigner;
   #card: AgentCard | undefined;
 
   constructor(options: AgentServiceOptions) {
     this.name = options.name;
-    this.#engine = options.engine;
+    this.#options = options;
     this.#agent = options.engine.agent(options.name);
-    this.#log = options.log;
-    this.#ids = options.ids;
-    this.#clock = options.clock;
-    this.#interfaces = options.interfaces;
-    this.#authentication = options.authentication;
-    this.#admission = options.admission;
-    this.#audit = options.audit;
-    this.#sign = options.sign ?? ((card) => card);
   }
 
   get profile(): AgentProfile {
@@ -77,10 +61,13 @@ export class ServedAgentService implements AgentService {
   }
 
   get card(): AgentCard {
-    const { identifies, security } = this.#authentication;
-    const { push } = this.#engine;
-    this.#card ??= this.#sign(toAgentCard(this.profile, this.#interfaces(), { identifies, security, push }));
+    const { authentication, engine, interfaces } = this.#options;
+    this.#card ??= this.#sign(toAgentCard(this.profile, interfaces(), { ...authentication, push: engine.push }));
     return this.#card;
+  }
+
+  #sign(card: AgentCard): AgentCard {
+    return this.#options.sign?.(card) ?? card;
   }
 
   /** To be called when the agent is replaced. */
@@ -93,14 +80,15 @@ export class ServedAgentService implements AgentService {
   }
 
   dispatch<O extends Operation>(operation: O, call: CallContext): Promise<OutcomeOf<O>> {
-    return this.#audit === undefined ? this.#perform(operation, call) : this.#audited(this.#audit, operation, call);
+    const { audit } = this.#options;
+    return audit === undefined ? this.#perform(operation, call) : this.#audited(audit, operation, call);
   }
 
   async #audited<O extends Operation>(audit: AuditLog, operation: O, call: CallContext): Promise<OutcomeOf<O>> {
     audit.assertWritable();
     const { caller, dialect } = call;
     const began = audit.now();
-    const named = assignPushConfigId(operation, () => this.#ids.pushConfig());
+    const named = assignPushConfigId(operation, () => this.#options.ids.pushConfig());
     const requested = subjectOfRequest(named);
     const record = (result: string, subject: AuditSubject) => {
       const duration = audit.now() - began;
@@ -113,7 +101,7 @@ export class ServedAgentService implements AgentService {
         // `dispatch` relates an outcome to its operation, which the compiler cannot follow through a union.
         const frames = outcome as FrameStream;
         const onFirstFrame = (task: string | undefined) => record("OK", { ...requested, task: requested.task ?? task });
-        return new AuditedFrames(frames, onFirstFrame) as FrameStream as OutcomeOf<O>;
+        return auditFrames(frames, onFirstFrame) as OutcomeOf<O>;
       }
       record("OK", subjectOfOutcome(requested, operation.kind, outcome));
       return outcome;
@@ -124,7 +112,8 @@ export class ServedAgentService implements AgentService {
   }
 
   async #perform<O extends Operation>(operation: O, call: CallContext): Promise<OutcomeOf<O>> {
-    this.#admission?.startRequest(call.caller);
+    const { admission, authentication, clock, log } = this.#options;
+    admission?.startRequest(call.caller);
     try {
       if (operation.kind === "send" || operation.kind === "stream") {
         const pending = requireScopes(this.profile, operation, call.caller);
@@ -134,23 +123,24 @@ export class ServedAgentService implements AgentService {
       const outcome = await this.#agent.dispatch(operation, call);
       const { expires } = call.caller;
       if (expires === undefined || (operation.kind !== "stream" && operation.kind !== "subscribe")) return outcome;
-      return expireFrames(outcome as FrameStream, this.#clock, expires) as OutcomeOf<O>;
+      return expireFrames(outcome as FrameStream, clock, expires) as OutcomeOf<O>;
     } catch (error) {
-      if (ProtocolError.is(error)) throw this.#authentication.challenged(error, this.name);
-      this.#log.error({ err: error, agent: this.name, operation: operation.kind }, "An operation failed unexpectedly.");
+      if (ProtocolError.is(error)) throw authentication.challenged(error, this.name);
+      log.error({ err: error, agent: this.name, operation: operation.kind }, "An operation failed unexpectedly.");
       throw new ProtocolError("INTERNAL_ERROR", "Something went wrong on our side.", { cause: error });
     } finally {
-      this.#admission?.endRequest(call.caller);
+      admission?.endRequest(call.caller);
     }
   }
 
   originOf(taskId: string, caller: Caller): Promise<string | undefined> {
-    return this.#engine.findTaskDialect(this.name, taskId, caller);
+    return this.#options.engine.findTaskDialect(this.name, taskId, caller);
   }
 
   async #extendedCard(call: CallContext): Promise<AgentCard> {
     const { extended } = this.profile;
-    if (extended === undefined || !this.#authentication.identifies) {
+    const { identifies, security } = this.#options.authentication;
+    if (extended === undefined || !identifies) {
       throw new ProtocolError("UNSUPPORTED_OPERATION", "This agent has no extended card.");
     }
     if (!call.caller.authenticated) {
@@ -160,6 +150,6 @@ export class ServedAgentService implements AgentService {
     if (shown?.description === undefined && shown?.skills === undefined) {
       throw new ProtocolError("EXTENDED_AGENT_CARD_NOT_CONFIGURED", "No extended card is configured.");
     }
-    return this.#sign(toExtendedCard(this.card, shown, this.#authentication.security));
+    return this.#sign(toExtendedCard(this.card, shown, security));
   }
 }

@@ -46,7 +46,7 @@ export interface Core {
 
 /** Read when a card is first created, by when the ports are known. */
 interface ServerLocation {
-  baseUrl(): string;
+  readonly baseUrl: () => string;
   /** `host:port` of gRPC, if it is served. */
   grpc(): string | undefined;
   /** Only this machine can reach the server. */
@@ -80,15 +80,8 @@ async function openCore(
   const keys = await loadServerKeys(settings);
   const tools = { ...systemTools, log, meter: counters };
   const dialects = createDialects(tools, settings);
-  const authentication = createAuthentication({
-    auth: settings.auth ?? {},
-    own: settings.authenticate,
-    declared: settings.security,
-    failedLogins: limits.failedLogins,
-    baseUrl: () => where.baseUrl(),
-    now: systemClock.now,
-    log,
-  });
+  const { baseUrl } = where;
+  const authentication = createAuthentication({ ...settings, ...limits, baseUrl, now: systemClock.now });
   const audit = await openAudit(settings, counters, closing);
   let carriers: Carriers | undefined;
   closing.add(() => Promise.all(dialects.map(({ serving }) => serving.close?.())));
@@ -96,7 +89,7 @@ async function openCore(
   const { engine, store } = await openEngine(settings, { where, dialects, report, keys, audit, counters, closing });
   const admission = new Admission(limits, systemClock.now, counters);
   const shared = { engine, log, clock: systemClock, ids: uuidIds, authentication, admission, audit };
-  const sign = keys.card && createCardSigner(keys.card, () => where.baseUrl());
+  const sign = keys.card && createCardSigner(keys.card, baseUrl);
   for (const name of settings.names) {
     const interfaces = () => interfacesOf(name, settings, dialects, where);
     services.set(name, new ServedAgentService({ name, interfaces, sign, ...shared }));
@@ -111,12 +104,13 @@ async function openCore(
     budgets,
     isStarting: () => where.isStarting?.() === true,
   });
+  const defaultAgent = services.get(settings.defaultName) as AgentService;
   const gate = new Gate({
     authentication,
     admission,
     audit,
     agents: services,
-    defaultAgent: services.get(settings.defaultName) as AgentService,
+    defaultAgent,
     limits: {
       maxDepth: limits.depth,
       maxValues: limits.values,
@@ -129,7 +123,7 @@ async function openCore(
   const router = new Router({
     dialects,
     agents: services,
-    defaultAgent: services.get(settings.defaultName) as AgentService,
+    defaultAgent,
     gate,
     cors: createCors(settings.cors ?? { origins: [] }, settings.auth?.apiKey?.header),
     serverRoutes: new Map([
@@ -192,27 +186,21 @@ interface EngineParts {
 /** The engine with its store and push sender; not started. */
 async function openEngine(settings: ServerSettings, parts: EngineParts) {
   const { log, limits, times, monitor = NO_MONITOR } = settings;
-  const { where, dialects, report, keys, audit, counters, closing } = parts;
-  const tools = { clock: systemClock, ids: uuidIds };
-  const push = openPush(settings.push, {
-    ...tools,
-    dialects,
-    report,
-    where,
-    local: where.local === true,
-    key: keys.push,
-  });
-  const store = await openTaskStore(settings);
+  const { where, audit, counters, closing } = parts;
+  const push = openPush(settings.push, { ...systemTools, ...parts, ...where, key: parts.keys.push });
+  const store =
+    typeof settings.store === "object"
+      ? settings.store
+      : await openStore(settings.store, { baseDirectory: settings.baseDirectory, clock: systemClock, log });
   let engine: Engine | undefined;
   closing.add(() => (engine ?? store).close());
   engine = new Engine(
     {
-      ...tools,
+      ...systemTools,
       store,
       log,
       meter: counters,
       monitor,
-      random: Math.random,
       toAgentId: (name) => urlOf(name, where),
       ...push.engine,
       onPushAttempt: (tried) => audit?.record(toDeliveryRecord(tried)),
@@ -224,20 +212,14 @@ async function openEngine(settings: ServerSettings, parts: EngineParts) {
   return { engine, store };
 }
 
-async function openTaskStore({ baseDirectory, log, store }: ServerSettings): Promise<TaskStore> {
-  return typeof store === "object" ? store : openStore(store, { baseDirectory, clock: systemClock, log });
-}
-
 async function openAudit(
   { audit: options, baseDirectory, log }: ServerSettings,
   meter: Meter,
   closing: CloseStack,
 ): Promise<AuditLog | undefined> {
   if (options === undefined) return undefined;
-  const audit = new AuditLog(
-    { ...options, file: resolve(baseDirectory, options.file) },
-    { clock: systemClock, log, meter },
-  );
+  const file = resolve(baseDirectory, options.file);
+  const audit = new AuditLog({ ...options, file }, { clock: systemClock, log, meter });
   await audit.open();
   closing.add(() => audit.close());
   return audit;

@@ -37,10 +37,11 @@ interface PushDependencies {
   readonly dialects: readonly Dialect[];
   readonly clock: Clock;
   readonly ids: IdGenerator;
+  /** Throws LOSS_REFUSED if losses are not allowed. */
   readonly report: (dialect: string, losses: readonly Loss[]) => void;
-  readonly where: { baseUrl(): string };
+  readonly baseUrl: () => string;
   /** Only this machine can call, so webhooks on it and around it do no harm. */
-  readonly local: boolean;
+  readonly local?: boolean;
   /** The key of `jwt`. */
   readonly key: SigningKey | undefined;
 }
@@ -58,9 +59,8 @@ const DEFAULT_TIMEOUT_MS = 10_000;
 export function openPush(given: boolean | PushOptions, dependencies: PushDependencies): PushSetup {
   if (given === false) return { engine: { push: false }, limits: {}, times: {} };
   const options = given === true ? {} : given;
-  const { attempts, timeoutMs, retryMs, hmac, jwt } = options;
-  const { key } = dependencies;
-  const policy = { allowPrivate: options.allowPrivateTargets ?? dependencies.local };
+  const { attempts, timeoutMs, retryMs } = options;
+  const policy = { allowPrivate: options.allowPrivateTargets ?? dependencies.local === true };
   const { check } = createTargetPolicy(policy);
   const guarded = createGuardedFetch({
     ...policy,
@@ -68,18 +68,23 @@ export function openPush(given: boolean | PushOptions, dependencies: PushDepende
     maxBytes: MAX_ANSWER_BYTES,
     timeoutMs: timeoutMs ?? DEFAULT_TIMEOUT_MS,
   });
-  const pushSender = createPushSender({
-    encodings: new Map(dependencies.dialects.flatMap(({ name, serving: { push } }) => (push ? [[name, push]] : []))),
-    fetch: options.fetch ?? guarded,
-    check,
-    clock: dependencies.clock,
-    ids: dependencies.ids,
-    report: dependencies.report,
-    ...(hmac === undefined ? undefined : { secret: hmac.secret }),
-    ...(key === undefined
-      ? undefined
-      : { signing: { key, issuer: () => jwt?.issuer ?? dependencies.where.baseUrl() } }),
-  });
+  const encodings = new Map(
+    dependencies.dialects.flatMap(({ name, serving: { push } }) => (push ? [[name, push] as const] : [])),
+  );
+  const sending = { ...dependencies, ...options, encodings, fetch: options.fetch ?? guarded };
+  const pushSender: PushSender = {
+    sendsWholeTask: (dialect) => encodings.get(dialect)?.wholeTask === true,
+    /** For a forbidden target, as far as the URL itself tells. */
+    refuses(url) {
+      try {
+        check(url);
+        return false;
+      } catch {
+        return true;
+      }
+    },
+    send: (notification, signal) => send(sending, notification, signal),
+  };
   return {
     engine: { push: true, pushSender },
     limits: attempts === undefined ? {} : { pushAttempts: attempts },
@@ -93,19 +98,10 @@ export function openPush(given: boolean | PushOptions, dependencies: PushDepende
 /** The part of `fetch` that is used. */
 type PushFetch = (url: string, init: RequestInit) => Promise<Pick<Response, "status" | "body">>;
 
-interface PushSenderOptions {
+interface Sending extends PushDependencies, Pick<PushOptions, "hmac" | "jwt"> {
   /** By name of the dialect that a config was registered in. */
   readonly encodings: ReadonlyMap<string, PushEncoding>;
   readonly fetch: PushFetch;
-  /** Throws for a forbidden target, as far as the URL itself tells. */
-  readonly check: (url: string) => unknown;
-  readonly clock: Clock;
-  readonly ids: IdGenerator;
-  /** Throws LOSS_REFUSED if losses are not allowed. */
-  readonly report: (dialect: string, losses: readonly Loss[]) => void;
-  /** Shared with all receivers. */
-  readonly secret?: string;
-  readonly signing?: { readonly key: SigningKey; readonly issuer: () => string };
 }
 
 /** The number of the event in its task's log: a receiver that sees it again has had it already. */
@@ -113,29 +109,8 @@ const EVENT_HEADER = "x-dragoman-event";
 /** Both names are in use; neither version of the protocol defines one. */
 const TOKEN_HEADERS = ["x-a2a-notification-token", "a2a-notification-token"] as const;
 
-/** Encodes events in the dialect their config was registered in, and posts them. */
-function createPushSender(options: PushSenderOptions): PushSender {
-  return {
-    sendsWholeTask: (dialect) => options.encodings.get(dialect)?.wholeTask === true,
-    refuses: (url) => isRefused(options.check, url),
-    send: (notification, signal) => send(options, notification, signal),
-  };
-}
-
-function isRefused(check: PushSenderOptions["check"], url: string): boolean {
-  try {
-    check(url);
-    return false;
-  } catch {
-    return true;
-  }
-}
-
-async function send(
-  options: PushSenderOptions,
-  notification: PushNotification,
-  signal: AbortSignal,
-): Promise<PushOutcome> {
+/** Encodes an event in the dialect its config was registered in, and posts it. */
+async function send(options: Sending, notification: PushNotification, signal: AbortSignal): Promise<PushOutcome> {
   const { config, frame, task } = notification;
   const encoding = options.encodings.get(config.dialect);
   if (encoding === undefined) return { ok: false, reason: `${config.dialect} is not supported`, final: true };
@@ -165,17 +140,18 @@ async function send(
 
 /** Authenticates to the receiver: with the credentials of its config, and with our signatures. */
 async function authenticationHeaders(
-  { clock, ids, secret, signing }: PushSenderOptions,
+  { baseUrl, clock, hmac, ids, jwt, key }: Sending,
   { url, token, authentication, taskId }: PushNotification["config"],
   body: string,
 ): Promise<Record<string, string>> {
   const now = clock.now();
   const headers: Record<string, string> = {};
   if (token !== undefined && token !== "") for (const name of TOKEN_HEADERS) headers[name] = token;
-  if (secret !== undefined) headers[PUSH_SIGNATURE_HEADER] = signPush(secret, { url, body }, now);
-  if (signing !== undefined) {
-    const claims = { issuer: signing.issuer(), audience: new URL(url).origin, taskId, body, id: ids.message(), now };
-    const signed = await createPushToken(signing.key, claims);
+  if (hmac !== undefined) headers[PUSH_SIGNATURE_HEADER] = signPush(hmac.secret, { url, body }, now);
+  if (key !== undefined) {
+    const issuer = jwt?.issuer ?? baseUrl();
+    const claims = { issuer, audience: new URL(url).origin, taskId, body, id: ids.message(), now };
+    const signed = await createPushToken(key, claims);
     headers[PUSH_TOKEN_HEADER] = signed;
     // Where receivers of signed notifications have always looked for it.
     headers.authorization = `Bearer ${signed}`;

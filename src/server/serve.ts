@@ -112,8 +112,8 @@ async function openTls(options: ServeOptions): Promise<TlsFiles | undefined> {
   }
   const all = mtls === undefined ? tls : { ...tls, ca: mtls.ca, requestClientCertificate: true };
   const log = options.log ? withRedaction(options.log) : SILENT_LOG;
-  const { TlsFiles } = await import("./access/tls.ts");
-  return TlsFiles.open(all, options.baseDirectory ?? process.cwd(), log);
+  const { openTlsFiles } = await import("./access/tls.ts");
+  return openTlsFiles(all, options.baseDirectory ?? process.cwd(), log);
 }
 
 /** Default port: the one after that of HTTP, or any free one if that was 0. */

@@ -8,7 +8,7 @@ import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js"
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createEchoAgent } from "../../src/agents/builtin.ts";
 import { SILENT_LOG } from "../../src/model/ports.ts";
-import { TlsFiles } from "../../src/server/access/tls.ts";
+import { openTlsFiles } from "../../src/server/access/tls.ts";
 import { createHttp2Server } from "../../src/server/grpc/endpoint.ts";
 import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
 import { createAuthority, type Made } from "../support/certificates.ts";
@@ -155,7 +155,7 @@ describe("over TLS", () => {
 
   test("handshakes that do not come to an end are given up on the port of gRPC too", async () => {
     write(authority.issue(SERVER));
-    const files = await TlsFiles.open({ cert: "cert.pem", key: "key.pem" }, folder, SILENT_LOG);
+    const files = await openTlsFiles({ cert: "cert.pem", key: "key.pem" }, folder, SILENT_LOG);
     const options = { ...files.serverOptions, handshakeTimeout: 50 };
     const listener = createHttp2Server(10, { serverOptions: options, onChange: () => {} });
     await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));

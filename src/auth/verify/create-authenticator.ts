@@ -47,7 +47,7 @@ export interface AuthOptions {
 
 interface AuthenticatorTools {
   /** Asked before all others. */
-  readonly customVerifier?: Verifier;
+  readonly customVerifier?: Verifier | undefined;
   /** For the documents of an issuer. Default: one that reaches what the operator named and what is public. */
   readonly fetch?: Fetch;
   readonly now: () => number;

@@ -1,4 +1,4 @@
-import { isPromise, type RequestCredentials, type Verifier } from "../../auth/verify/contract.ts";
+import type { RequestCredentials } from "../../auth/verify/contract.ts";
 import { type AuthOptions, createAuthenticator, identifiesCallers } from "../../auth/verify/create-authenticator.ts";
 import type { Caller } from "../../model/caller.ts";
 import type { SecurityRequirement } from "../../model/card.ts";
@@ -6,6 +6,7 @@ import { ProtocolError, withChallenge } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Log } from "../../model/ports.ts";
 import { type ExchangeRequest, type FullReply, jsonReply } from "../../wire/exchange.ts";
+import { errorReply } from "../http/error-replies.ts";
 import { hostNameOf, isLoopback } from "./loopback.ts";
 
 /** What cards declare about a custom check, in the format of A2A 1.0. */
@@ -20,54 +21,42 @@ export interface DeclaredSecurity {
 export type OwnCheck = (request: RequestCredentials) => Caller | undefined | Promise<Caller | undefined>;
 
 interface AuthenticationOptions {
-  readonly auth: AuthOptions;
-  readonly own: OwnCheck | undefined;
-  readonly declared: DeclaredSecurity | undefined;
+  readonly auth?: AuthOptions | undefined;
+  readonly authenticate?: OwnCheck | undefined;
+  readonly security?: DeclaredSecurity | undefined;
   readonly failedLogins: number;
   readonly baseUrl: () => string;
   readonly now: () => number;
   readonly log: Log;
 }
 
-/** Authenticates callers, declares security in cards, and challenges callers that are refused. */
-export interface Authentication {
-  /** Whether callers can authenticate. */
-  readonly identifies: boolean;
-  readonly security: DeclaredSecurity;
-  authenticate(presented: RequestCredentials): Caller | Promise<Caller>;
-  /** Adds a challenge to a refusal: how to authenticate to that agent, or to the server as a whole. */
-  challenged(error: ProtocolError, agent: string | undefined): ProtocolError;
-  /** Protected resource metadata (RFC 9728) by path, for the server as a whole and for each agent. */
-  metadataPaths(agents: readonly string[], scopes: () => readonly string[]): ReadonlyMap<string, () => FullReply>;
-  /** Replies only to authenticated callers and to requests from this machine. */
-  guarded(reply: () => FullReply): (exchange: ExchangeRequest) => FullReply | Promise<FullReply>;
-}
+export type Authentication = ReturnType<typeof createAuthentication>;
 
 const METADATA_PATH = "/.well-known/oauth-protected-resource";
 
-export function createAuthentication(options: AuthenticationOptions): Authentication {
-  const { auth, own, declared, failedLogins, baseUrl, now, log } = options;
-  const authenticator = createAuthenticator(auth, {
-    ...(own !== undefined && { customVerifier: toVerifier(own, declared) }),
-    now,
-    log,
-    failedLogins,
-  });
-  const authenticate = (presented: RequestCredentials) => authenticator.authenticate(presented);
+/** Authenticates callers, declares security in cards, and challenges callers that are refused. */
+export function createAuthentication(options: AuthenticationOptions) {
+  const { auth = {}, authenticate: own, security: declared, baseUrl } = options;
+  const customVerifier = own && { verify: own, schemes: declared?.schemes ?? {} };
+  const authenticator = createAuthenticator(auth, { ...options, customVerifier });
+  const { authenticate } = authenticator;
   const identifies = own !== undefined || identifiesCallers(auth);
   return {
+    /** Whether callers can authenticate. */
     identifies,
     security: {
       schemes: authenticator.schemes,
       requirements: declared?.requirements ?? authenticator.requirements,
     },
     authenticate,
-    challenged(error, agent) {
+    /** Adds a challenge to a refusal: how to authenticate to that agent, or to the server as a whole. */
+    challenged(error: ProtocolError, agent: string | undefined): ProtocolError {
       if (error.code !== "UNAUTHENTICATED" && error.code !== "PERMISSION_DENIED") return error;
       const metadata = `${baseUrl()}${METADATA_PATH}${agent === undefined ? "" : agentPath(agent)}`;
       return withChallenge(error, authenticator.challenge(error, metadata));
     },
-    metadataPaths(agents, scopes) {
+    /** Protected resource metadata (RFC 9728) by path, for the server as a whole and for each agent. */
+    metadataPaths(agents: readonly string[], scopes: () => readonly string[]): ReadonlyMap<string, () => FullReply> {
       if (!identifiesCallers(auth)) return new Map();
       const issuers = auth.jwt === undefined ? [] : [auth.jwt.issuer];
       return new Map(
@@ -77,20 +66,25 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
         ]),
       );
     },
-    guarded: (reply) => (exchange) => {
+    /** Replies only to authenticated callers and to requests from this machine. */
+    guarded: (reply: () => FullReply) => async (exchange: ExchangeRequest) => {
       if (!identifies || isLocalRequest(exchange)) return reply();
+      try {
+        if ((await authenticate(exchange)).authenticated) return reply();
+      } catch (error) {
+        if (!ProtocolError.is(error)) throw error;
+        const { code, message, retryAfter = 60 } = error;
+        if (code === "RESOURCE_EXHAUSTED")
+          return errorReply(429, message, { "retry-after": `${Math.ceil(retryAfter)}` });
+      }
       const needed = new ProtocolError("UNAUTHENTICATED", "Credentials are needed.");
       const challenge = authenticator.challenge(needed, `${baseUrl()}${METADATA_PATH}`);
-      return replyIfAuthenticated(authenticate, exchange, reply, unauthenticatedReply(challenge));
+      return errorReply(401, needed.message, challenge === undefined ? undefined : { "www-authenticate": challenge });
     },
   };
 }
 
 const agentPath = (agent: string) => `/agents/${encodeURIComponent(agent)}`;
-
-function toVerifier(check: OwnCheck, declared: DeclaredSecurity | undefined): Verifier {
-  return { verify: check, schemes: declared?.schemes ?? {} };
-}
 
 function resourceMetadata(resource: string, issuers: readonly string[], scopes: readonly string[]): FullReply {
   const document = {
@@ -118,34 +112,4 @@ function isLocalRequest({ remoteAddress, headers }: ExchangeRequest): boolean {
   if (remoteAddress === undefined || !isLoopback(remoteAddress)) return false;
   if (headers.host !== undefined && !isLoopback(hostNameOf(headers.host))) return false;
   return FORWARDING_HEADERS.every((name) => headers[name] === undefined);
-}
-
-function replyIfAuthenticated(
-  authenticate: Authentication["authenticate"],
-  exchange: ExchangeRequest,
-  reply: () => FullReply,
-  unauthenticated: FullReply,
-): FullReply | Promise<FullReply> {
-  const answer = (caller: Caller) => (caller.authenticated ? reply() : unauthenticated);
-  const refuse = (error: unknown): FullReply => {
-    if (!ProtocolError.is(error)) throw error;
-    return error.code === "RESOURCE_EXHAUSTED" ? tooManyRequestsReply(error) : unauthenticated;
-  };
-  try {
-    const caller = authenticate(exchange);
-    return isPromise(caller) ? caller.then(answer).catch(refuse) : answer(caller);
-  } catch (error) {
-    return refuse(error);
-  }
-}
-
-const UNAUTHENTICATED_BODY = '{"error":{"code":401,"status":"UNAUTHENTICATED","message":"Credentials are needed."}}';
-
-function unauthenticatedReply(challenge: string | undefined): FullReply {
-  return jsonReply(401, UNAUTHENTICATED_BODY, challenge === undefined ? undefined : { "www-authenticate": challenge });
-}
-
-function tooManyRequestsReply({ message, retryAfter = 60 }: ProtocolError): FullReply {
-  const body = JSON.stringify({ error: { code: 429, status: "RESOURCE_EXHAUSTED", message } });
-  return jsonReply(429, body, { "retry-after": String(Math.ceil(retryAfter)) });
 }

@@ -1,41 +1,23 @@
 import type { FrameStream, Operation, Outcomes, StreamFrame } from "../../model/operation.ts";
+import { pipeFrames } from "../../wire/pipe-frames.ts";
 
 /**
  * A stream that reports the task id of its first frame, where a new task's id first appears. Reports once, even without
  * a frame.
  */
-export class AuditedFrames implements FrameStream, AsyncIterator<readonly StreamFrame[], undefined> {
-  readonly #frames: AsyncIterator<readonly StreamFrame[]>;
-  #notify: ((taskId: string | undefined) => void) | undefined;
-
-  constructor(frames: FrameStream, notify: (taskId: string | undefined) => void) {
-    this.#frames = frames[Symbol.asyncIterator]();
-    this.#notify = notify;
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
-
-  next(): Promise<IteratorResult<readonly StreamFrame[], undefined>> {
-    const step = this.#frames.next();
-    if (this.#notify === undefined) return step;
-    return step.then((result) => {
-      this.#report(result.done === true ? undefined : taskIdOf(result.value[0]));
-      return result;
-    });
-  }
-
-  async return(): Promise<IteratorReturnResult<undefined>> {
-    this.#report(undefined);
-    await this.#frames.return?.();
-    return { done: true, value: undefined };
-  }
-
-  #report(taskId: string | undefined): void {
-    this.#notify?.(taskId);
-    this.#notify = undefined;
-  }
+export function auditFrames(frames: FrameStream, onFirst: (taskId: string | undefined) => void): FrameStream {
+  let isReported = false;
+  const report = (taskId: string | undefined) => {
+    if (!isReported) onFirst(taskId);
+    isReported = true;
+  };
+  return pipeFrames(frames[Symbol.asyncIterator](), {
+    map: (batch: readonly StreamFrame[]) => {
+      if (!isReported) report(taskIdOf(batch[0]));
+      return batch;
+    },
+    onClose: () => report(undefined),
+  });
 }
 
 function taskIdOf(frame: StreamFrame | undefined): string | undefined {

@@ -2,69 +2,12 @@ import { resolve } from "node:path";
 import type { BuiltinName } from "../../agents/builtin-names.ts";
 import type { SkillDefinition } from "../../agents/define.ts";
 import type { TckOptions } from "../../agents/tck.ts";
-import type { SigningKeyOptions } from "../../auth/signatures/keys.ts";
-import type { AuthOptions } from "../../auth/verify/create-authenticator.ts";
 import type { Agent } from "../../engine/agent.ts";
-import type { TlsOptions } from "../access/tls.ts";
 import type { ParsedAgent, ParsedConfig } from "./schema.ts";
-import { type DialInCredentials, type SectionConfigs, toSectionConfigs } from "./sections.ts";
+import { type DialInCredentials, toSectionConfigs } from "./sections.ts";
 
 /** A validated configuration: defaults filled in, times in milliseconds, sizes in bytes, paths absolute. */
-export interface DragomanConfig extends SectionConfigs {
-  /** Folder that relative paths were resolved against. */
-  readonly folder: string;
-  readonly server: {
-    readonly host: string;
-    readonly port: number;
-    /** Undefined: the one after `port`; false: gRPC is disabled. */
-    readonly grpcPort: number | false | undefined;
-    /** Without a trailing slash. */
-    readonly publicUrl: string | undefined;
-    readonly grpcPublicUrl: string | undefined;
-    readonly path: string;
-    readonly card: ParsedConfig["server"]["card"];
-    readonly cors: { readonly origins: readonly string[] };
-    readonly watchdogMs: number | false;
-    /** File paths are absolute. */
-    readonly tls: TlsOptions | undefined;
-  };
-  /** `memory:`, or `sqlite:` and an absolute path. */
-  readonly store: string;
-  /** Name of an existing agent. */
-  readonly default: string;
-  /** In file order; at least one. */
-  readonly agents: ReadonlyMap<string, AgentConfig>;
-  readonly auth: AuthOptions;
-  readonly signing: SigningKeyOptions | undefined;
-  readonly strict: boolean;
-  readonly push: PushConfig;
-  readonly limits: ParsedConfig["limits"];
-  readonly times: {
-    readonly cancelGraceMs: number;
-    readonly idempotencyMs: number;
-    readonly compactAfterMs: number;
-    readonly pruneAfterMs: number | undefined;
-  };
-  /** The file path is absolute. */
-  readonly audit: { readonly file: string; readonly required: boolean } | undefined;
-  readonly log: {
-    readonly level: ParsedConfig["log"]["level"];
-    /** Undefined: depends on whether stderr is a terminal. */
-    readonly pretty: boolean | undefined;
-  };
-  /** Origins of values, by path; a value without an entry is a default. */
-  readonly origins: ReadonlyMap<string, Origin>;
-}
-
-interface PushConfig {
-  readonly enabled: boolean;
-  /** Absent: true if only this machine can reach the server. */
-  readonly allowPrivateTargets?: boolean;
-  readonly attempts: number;
-  readonly timeoutMs: number;
-  readonly hmac: { readonly secret: string } | undefined;
-  readonly jwt: NonNullable<ParsedConfig["push"]["jwt"]> | undefined;
-}
+export type DragomanConfig = ReturnType<typeof toConfig>;
 
 export interface Origin {
   /** `dragoman.yaml:3:5`, or `command line`. */
@@ -101,34 +44,38 @@ export interface AgentConfig {
   readonly overrides: AgentOverrides;
 }
 
-export function toConfig(parsed: ParsedConfig, folder: string, origins: ReadonlyMap<string, Origin>): DragomanConfig {
-  const { server, retention, log } = parsed;
+export function toConfig(parsed: ParsedConfig, folder: string, origins: ReadonlyMap<string, Origin>) {
+  const { server, retention, auth, signing, audit } = parsed;
+  const { grpc, watchdog, tls, ...reached } = server;
+  const { timeout, ...push } = parsed.push;
   const agents = new Map(Object.entries(parsed.agents).map(([name, agent]) => [name, toAgentConfig(agent, folder)]));
-  const [first] = agents.keys();
-  const chosen = parsed.default ?? first;
-  if (chosen === undefined) throw new TypeError("A configuration without agents was not refused.");
+  const [first = ""] = agents.keys();
+  const absolute = (file: string) => resolve(folder, file);
   return {
+    /** Folder that relative paths were resolved against. */
     folder,
     server: {
-      host: server.host,
-      port: server.port,
-      grpcPort: server.grpc ? server.grpcPort : false,
-      publicUrl: server.publicUrl,
-      grpcPublicUrl: server.grpcPublicUrl,
-      path: server.path,
-      card: server.card,
-      cors: server.cors,
-      watchdogMs: server.watchdog,
-      tls: server.tls === undefined ? undefined : absoluteTls(server.tls, folder),
+      ...reached,
+      /** Undefined: the one after `port`; false: gRPC is disabled. */
+      grpcPort: grpc ? server.grpcPort : (false as const),
+      watchdogMs: watchdog,
+      tls: tls && { ...tls, cert: absolute(tls.cert), key: absolute(tls.key), ...(tls.ca && { ca: absolute(tls.ca) }) },
     },
-    store: absoluteStore(parsed.store, folder),
-    default: chosen,
-    agents,
-    auth: absoluteAuth(parsed.auth, folder),
-    signing: parsed.signing && { ...parsed.signing, keyFile: resolve(folder, parsed.signing.keyFile) },
+    /** `memory:`, or `sqlite:` and an absolute path. */
+    store: parsed.store.replace(/^sqlite:(.*)$/, (_, file: string) => `sqlite:${absolute(file)}`),
+    /** Name of an existing agent. */
+    default: parsed.default ?? first,
+    /** In file order; at least one. */
+    agents: agents as ReadonlyMap<string, AgentConfig>,
+    auth: auth.mtls === undefined ? auth : { ...auth, mtls: { ...auth.mtls, ca: absolute(auth.mtls.ca) } },
+    signing: signing && { ...signing, keyFile: absolute(signing.keyFile) },
     ...toSectionConfigs(parsed),
     strict: parsed.strict,
-    push: toPushConfig(parsed.push, folder),
+    push: {
+      ...push,
+      timeoutMs: timeout,
+      ...(push.jwt && { jwt: { ...push.jwt, keyFile: absolute(push.jwt.keyFile) } }),
+    },
     limits: parsed.limits,
     times: {
       cancelGraceMs: parsed.cancelGrace,
@@ -136,18 +83,10 @@ export function toConfig(parsed: ParsedConfig, folder: string, origins: Readonly
       compactAfterMs: retention.compactAfter,
       pruneAfterMs: retention.pruneAfter,
     },
-    audit: parsed.audit && { ...parsed.audit, file: resolve(folder, parsed.audit.file) },
-    log: { level: log.level, pretty: log.pretty },
+    audit: audit && { ...audit, file: absolute(audit.file) },
+    log: parsed.log,
+    /** Origins of values, by path; a value without an entry is a default. */
     origins,
-  };
-}
-
-function toPushConfig({ timeout, hmac, jwt, ...rest }: ParsedConfig["push"], folder: string): PushConfig {
-  return {
-    ...rest,
-    timeoutMs: timeout,
-    hmac,
-    jwt: jwt === undefined ? undefined : { ...jwt, keyFile: resolve(folder, jwt.keyFile) },
   };
 }
 
@@ -161,14 +100,11 @@ function toAgentConfig(parsed: ParsedAgent, folder: string): AgentConfig {
 }
 
 function toSource(parsed: ParsedAgent, folder: string): AgentSource {
-  const { use, module, isolate = false, exec, link, format, cwd, env, stderr, streaming, requiredExtension } = parsed;
+  const { use, module, isolate = false, exec, link, format = "text", cwd = ".", env = {}, stderr = "log" } = parsed;
+  const { streaming, requiredExtension } = parsed;
   if (use !== undefined) {
-    return {
-      kind: "builtin",
-      use,
-      ...(streaming !== undefined && { streaming }),
-      ...(requiredExtension !== undefined && { requiredExtension }),
-    };
+    const given = { ...(streaming !== undefined && { streaming }), ...(requiredExtension && { requiredExtension }) };
+    return { kind: "builtin", use, ...given };
   }
   if (module !== undefined) return { kind: "module", file: resolve(folder, module), isolate };
   if (link !== undefined) {
@@ -177,31 +113,5 @@ function toSource(parsed: ParsedAgent, folder: string): AgentSource {
   }
   const [program, ...values] = exec ?? [];
   if (program === undefined) throw new TypeError("An agent of no kind was not refused.");
-  return {
-    kind: "process",
-    command: [program, ...values],
-    format: format ?? "text",
-    cwd: resolve(folder, cwd ?? "."),
-    env: env ?? {},
-    stderr: stderr ?? "log",
-  };
-}
-
-function absoluteAuth(auth: ParsedConfig["auth"], folder: string): AuthOptions {
-  const { mtls } = auth;
-  return mtls === undefined ? auth : { ...auth, mtls: { ...mtls, ca: resolve(folder, mtls.ca) } };
-}
-
-function absoluteTls(tls: TlsOptions, folder: string): TlsOptions {
-  const { cert, key, ca } = tls;
-  return {
-    ...tls,
-    cert: resolve(folder, cert),
-    key: resolve(folder, key),
-    ...(ca !== undefined && { ca: resolve(folder, ca) }),
-  };
-}
-
-function absoluteStore(store: string, folder: string): string {
-  return store.startsWith("sqlite:") ? `sqlite:${resolve(folder, store.slice("sqlite:".length))}` : store;
+  return { kind: "process", command: [program, ...values], format, cwd: resolve(folder, cwd), env, stderr };
 }

@@ -3,7 +3,15 @@ import { isSecretName, redactText } from "../logging/redact.ts";
 import type { AgentConfig, DragomanConfig, Origin } from "./config.ts";
 import { limits } from "./schema.ts";
 import { sectionValues } from "./sections.ts";
-import { type EffectiveScalar, formatSize, membersOf, type ShownValue, size, wait } from "./value-types.ts";
+import {
+  type EffectiveScalar,
+  formatSize,
+  membersOf,
+  type ShownValue,
+  type ShownValues,
+  size,
+  wait,
+} from "./value-types.ts";
 
 export interface EffectiveValue {
   readonly value: EffectiveScalar | readonly EffectiveScalar[];
@@ -24,23 +32,22 @@ export function effectiveConfig(config: DragomanConfig): Readonly<Record<string,
   return shown;
 }
 
-function* valuesOf(config: DragomanConfig): Generator<readonly [string, ShownValue], void, undefined> {
+function* valuesOf(config: DragomanConfig): ShownValues {
   const { server, times, log } = config;
   yield ["server.host", server.host];
   yield ["server.port", server.port];
   yield ["server.grpc", server.grpcPort !== false];
   yield ["server.grpcPort", server.grpcPort === false ? undefined : (server.grpcPort ?? "the one after the port")];
-  yield ["server.publicUrl", server.publicUrl];
-  yield ["server.grpcPublicUrl", server.grpcPublicUrl];
-  yield ["server.card", server.card];
-  yield ["server.cors.origins", server.cors.origins];
+  const { publicUrl, grpcPublicUrl, card } = server;
+  yield* membersOf("server", { publicUrl, grpcPublicUrl, card });
+  yield* membersOf("server.cors", server.cors);
   yield ["server.watchdog", server.watchdogMs === false ? false : formatDuration(server.watchdogMs)];
   yield ["store", config.store];
   yield ["default", config.default];
   for (const [name, agent] of config.agents) yield* agentValues(`agents.${name}`, agent);
-  for (const [key, value] of Object.entries(server.tls ?? {})) yield [`server.tls.${key}`, value];
+  yield* membersOf("server.tls", server.tls);
   yield* authValues(config.auth);
-  for (const [key, value] of Object.entries(config.signing ?? {})) yield [`signing.${key}`, value];
+  yield* membersOf("signing", config.signing);
   yield ["strict", config.strict];
   yield* sectionValues(config);
   for (const [key, value] of Object.entries(config.limits)) yield [`limits.${key}`, formatLimit(key, value)];
@@ -49,42 +56,32 @@ function* valuesOf(config: DragomanConfig): Generator<readonly [string, ShownVal
   yield ["retention.compactAfter", formatDuration(times.compactAfterMs)];
   yield ["retention.pruneAfter", times.pruneAfterMs === undefined ? "never" : formatDuration(times.pruneAfterMs)];
   yield ["cancelGrace", formatDuration(times.cancelGraceMs)];
-  yield ["audit.file", config.audit?.file];
-  yield ["audit.required", config.audit?.required];
+  yield* membersOf("audit", config.audit);
   yield ["log.level", log.level];
   yield ["log.pretty", log.pretty ?? "when stderr is a terminal"];
 }
 
-function* pushValues(push: DragomanConfig["push"]): Generator<readonly [string, ShownValue], void, undefined> {
+function* pushValues(push: DragomanConfig["push"]): ShownValues {
   const { timeoutMs, hmac, jwt, ...rest } = push;
-  for (const [key, value] of Object.entries(rest)) yield [`push.${key}`, value];
+  yield* membersOf("push", rest);
   yield ["push.timeout", formatDuration(timeoutMs)];
   yield ["push.hmac.secret", hmac?.secret];
-  for (const [key, value] of Object.entries(jwt ?? {})) yield [`push.jwt.${key}`, value];
+  yield* membersOf("push.jwt", jwt);
 }
 
 /** Never reads keys and passwords. */
-function* authValues(auth: DragomanConfig["auth"]): Generator<readonly [string, ShownValue], void, undefined> {
-  const { anonymous = false, apiKeys = [], apiKey = {}, basic = [], jwt, mtls } = auth;
+function* authValues(auth: DragomanConfig["auth"]): ShownValues {
+  const { anonymous, apiKeys, apiKey, basic, jwt, mtls } = auth;
   yield ["auth.anonymous", anonymous];
-  for (const [at, { owner, scopes }] of apiKeys.entries()) {
-    yield [`auth.apiKeys[${at}].key`, REDACTED];
-    yield [`auth.apiKeys[${at}].owner`, owner];
-    yield [`auth.apiKeys[${at}].scopes`, scopes];
-  }
-  for (const [key, name] of Object.entries(apiKey)) yield [`auth.apiKey.${key}`, name];
-  for (const [at, { user, owner, scopes }] of basic.entries()) {
-    yield [`auth.basic[${at}].user`, user];
-    yield [`auth.basic[${at}].password`, REDACTED];
-    yield [`auth.basic[${at}].owner`, owner];
-    yield [`auth.basic[${at}].scopes`, scopes];
-  }
+  for (const [at, entry] of apiKeys.entries()) yield* membersOf(`auth.apiKeys[${at}]`, { ...entry, key: REDACTED });
+  yield* membersOf("auth.apiKey", apiKey);
+  for (const [at, entry] of basic.entries()) yield* membersOf(`auth.basic[${at}]`, { ...entry, password: REDACTED });
   if (jwt !== undefined) {
     const { clockSkew, ...rest } = jwt;
-    for (const [key, value] of Object.entries(rest)) yield [`auth.jwt.${key}`, value];
-    if (clockSkew !== undefined) yield ["auth.jwt.clockSkew", formatDuration(clockSkew)];
+    yield* membersOf("auth.jwt", rest);
+    yield ["auth.jwt.clockSkew", formatDuration(clockSkew)];
   }
-  for (const [key, value] of Object.entries(mtls ?? {})) yield [`auth.mtls.${key}`, value];
+  yield* membersOf("auth.mtls", mtls);
 }
 
 /** The schema type of each limit. */
@@ -99,7 +96,7 @@ function formatLimit(key: string, value: number | readonly string[]): ShownValue
   return kind === wait ? formatDuration(value) : value;
 }
 
-function* agentValues(path: string, agent: AgentConfig): Generator<readonly [string, ShownValue], void, undefined> {
+function* agentValues(path: string, agent: AgentConfig): ShownValues {
   const { source, overrides } = agent;
   if (source.kind === "builtin") {
     const { kind, ...how } = source;
@@ -110,12 +107,11 @@ function* agentValues(path: string, agent: AgentConfig): Generator<readonly [str
     yield [`${path}.isolate`, source.isolate];
   }
   if (source.kind === "process") {
-    yield [`${path}.exec`, source.command];
-    yield [`${path}.format`, source.format];
-    yield [`${path}.cwd`, source.cwd];
-    yield [`${path}.stderr`, source.stderr];
+    const { kind, command, env, ...how } = source;
+    yield [`${path}.exec`, command];
+    yield* membersOf(path, how);
     // Arguments and environments of programs may contain secrets under any name and in any form.
-    for (const name of Object.keys(source.env)) yield [`${path}.env.${name}`, REDACTED];
+    for (const name of Object.keys(env)) yield [`${path}.env.${name}`, REDACTED];
   }
   if (source.kind === "link") {
     const { kind, patienceMs, ...credentials } = source;
@@ -123,7 +119,7 @@ function* agentValues(path: string, agent: AgentConfig): Generator<readonly [str
     if (patienceMs !== undefined) yield [`${path}.link.patience`, formatDuration(patienceMs)];
   }
   const { skills, timeoutMs, ...rest } = overrides;
-  for (const [key, value] of Object.entries(rest)) yield [`${path}.${key}`, value];
+  yield* membersOf(path, rest);
   if (skills !== undefined) yield [`${path}.skills`, skills.map((skill) => skill.id)];
   if (timeoutMs !== undefined) yield [`${path}.timeout`, formatDuration(timeoutMs)];
 }

@@ -3,7 +3,7 @@
 import { IncomingMessage, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import type { ErrorCode } from "../../model/errors.ts";
-import { type ExchangeReply, type FullReply, isStreamReply, jsonReply } from "../../wire/exchange.ts";
+import { type ExchangeReply, type FullReply, jsonReply } from "../../wire/exchange.ts";
 
 const UPGRADE_REQUESTED = Symbol("upgrade asked");
 
@@ -35,15 +35,13 @@ export function refuseUpgrade(socket: Duplex, { body = "", headers, status }: Fu
   socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
 }
 
-export function withHeaders(reply: ExchangeReply, headers: Readonly<Record<string, string>>): ExchangeReply {
+export function withHeaders<R extends ExchangeReply>(reply: R, headers: Readonly<Record<string, string>>): R {
   const vary = [reply.headers.vary, headers.vary].filter((value) => value !== undefined).join(", ");
-  const merged = { ...reply.headers, ...headers, ...(vary === "" ? undefined : { vary }) };
-  return isStreamReply(reply) ? { ...reply, headers: merged } : { ...reply, headers: merged };
+  return { ...reply, headers: { ...reply.headers, ...headers, ...(vary === "" ? undefined : { vary }) } };
 }
 
 export function methodNotAllowed(allow: string): FullReply {
-  const reply = errorReply(405, `This path takes ${allow}.`);
-  return { ...reply, headers: { ...reply.headers, allow } };
+  return errorReply(405, `This path takes ${allow}.`, { allow });
 }
 
 export const forbidden = (message: string) => errorReply(403, message);
@@ -70,6 +68,6 @@ const STATUS_NAMES = {
   503: "UNAVAILABLE",
 } as const satisfies Record<ErrorStatus, string>;
 
-export function errorReply(status: ErrorStatus, message: string): FullReply {
-  return jsonReply(status, JSON.stringify({ error: { code: status, status: STATUS_NAMES[status], message } }));
+export function errorReply(status: ErrorStatus, message: string, headers?: FullReply["headers"]): FullReply {
+  return jsonReply(status, JSON.stringify({ error: { code: status, status: STATUS_NAMES[status], message } }), headers);
 }
