@@ -1,12 +1,11 @@
 import { resolve } from "node:path";
 import { findMissingProgram } from "../agents/process/find-program.ts";
+import type { Agent } from "../engine/agent.ts";
 import type { Log } from "../model/ports.ts";
 import { buildAgents, type ConfigOverrides, type DragomanConfig, environmentFor, loadConfig } from "./config/index.ts";
 import { collectConfigSecrets } from "./config/secrets.ts";
-import { sectionOptions } from "./config/sections.ts";
 import { watchModules } from "./config/watch-modules.ts";
 import { createLog } from "./logging/log.ts";
-import type { PushOptions } from "./push.ts";
 import { type DragomanServer, type ServeOptions, serve } from "./serve.ts";
 import { createWatchdog, type Watchdog } from "./watchdog.ts";
 
@@ -50,17 +49,12 @@ export async function startServer(options: StartOptions): Promise<DragomanServer
   Object.assign(process.env, environment);
   const config = await loadConfig(options.configFile, environment, overrides);
   const isPretty = config.log.pretty ?? pretty ?? false;
-  const log = await createLog({
-    level: config.log.level,
-    pretty: isPretty,
-    secrets: collectConfigSecrets(config),
-  });
+  const log = await createLog({ level: config.log.level, pretty: isPretty, secrets: collectConfigSecrets(config) });
   warnAboutMissingPrograms(config, log);
-  const push = toPushOptions(config.push);
   const agents = await buildAgents(config, { log });
   const watchdog = createConfiguredWatchdog(config, isPretty, log);
   const monitor = watchdog && { monitor: watchdog.monitor };
-  const server = await serve({ ...toServeOptions(config, agents), push, log, ...monitor });
+  const server = await serve({ ...toServeOptions(config, agents), log, ...monitor });
   watchdog?.start();
   if (isWildcard(config.server.host) && config.server.publicUrl === undefined) {
     log.warn(
@@ -100,42 +94,19 @@ function createConfiguredWatchdog(config: DragomanConfig, isPretty: boolean, log
 /** Only a warning: each run looks for its program again, so one that is installed later is found. */
 function warnAboutMissingPrograms(config: DragomanConfig, log: Log): void {
   for (const [agent, { source }] of config.agents) {
-    const missing = source.kind === "process" ? findMissingProgram(source) : undefined;
-    if (missing === undefined || source.kind !== "process") continue;
-    log.warn({ agent, program: source.command[0] }, `Every task of agent ${agent} will fail: ${missing}`);
+    if (source.kind !== "process") continue;
+    const missing = findMissingProgram(source);
+    const program = source.command[0];
+    if (missing !== undefined) log.warn({ agent, program }, `Every task of agent ${agent} will fail: ${missing}`);
   }
 }
 
 const isWildcard = (host: string) => host === "0.0.0.0" || host === "::";
 
-function toServeOptions(config: DragomanConfig, agents: Awaited<ReturnType<typeof buildAgents>>): ServeOptions {
-  const { host, port, grpcPort, publicUrl, grpcPublicUrl, path, card, cors, tls } = config.server;
-  return {
-    agents: Object.fromEntries(agents),
-    default: config.default,
-    host,
-    port,
-    ...(grpcPort === undefined ? undefined : { grpcPort }),
-    ...(publicUrl === undefined ? undefined : { publicUrl }),
-    ...(grpcPublicUrl === undefined ? undefined : { grpcPublicUrl }),
-    path,
-    card,
-    strict: config.strict,
-    store: config.store,
-    baseDirectory: config.folder,
-    cors,
-    ...(tls === undefined ? undefined : { tls }),
-    ...(config.signing === undefined ? undefined : { signing: config.signing }),
-    auth: config.auth,
-    ...sectionOptions(config),
-    limits: config.limits,
-    times: config.times,
-    ...(config.audit === undefined ? undefined : { audit: config.audit }),
-  };
-}
-
-function toPushOptions(config: DragomanConfig["push"]): false | PushOptions {
-  const { enabled, hmac, jwt, ...rest } = config;
-  if (!enabled) return false;
-  return { ...rest, ...(hmac === undefined ? undefined : { hmac }), ...(jwt === undefined ? undefined : { jwt }) };
+function toServeOptions(config: DragomanConfig, agents: ReadonlyMap<string, Agent>): ServeOptions {
+  const { folder, log, origins, push, server, ...options } = config;
+  const { watchdogMs, ...reached } = server;
+  const { enabled, ...notified } = push;
+  const built = Object.fromEntries(agents);
+  return { ...options, ...reached, agents: built, baseDirectory: folder, push: enabled && notified };
 }

@@ -56,10 +56,12 @@ export function toConfig(parsed: ParsedConfig, folder: string, origins: Readonly
     folder,
     server: {
       ...reached,
-      /** Undefined: the one after `port`; false: gRPC is disabled. */
-      grpcPort: grpc ? server.grpcPort : (false as const),
+      /** Absent: the one after `port`; false: gRPC is disabled. */
+      ...(!grpc && { grpcPort: false as const }),
       watchdogMs: watchdog,
-      tls: tls && { ...tls, cert: absolute(tls.cert), key: absolute(tls.key), ...(tls.ca && { ca: absolute(tls.ca) }) },
+      ...(tls && {
+        tls: { ...tls, cert: absolute(tls.cert), key: absolute(tls.key), ...(tls.ca && { ca: absolute(tls.ca) }) },
+      }),
     },
     /** `memory:`, or `sqlite:` and an absolute path. */
     store: parsed.store.replace(/^sqlite:(.*)$/, (_, file: string) => `sqlite:${absolute(file)}`),
@@ -68,7 +70,7 @@ export function toConfig(parsed: ParsedConfig, folder: string, origins: Readonly
     /** In file order; at least one. */
     agents: agents as ReadonlyMap<string, AgentConfig>,
     auth: auth.mtls === undefined ? auth : { ...auth, mtls: { ...auth.mtls, ca: absolute(auth.mtls.ca) } },
-    signing: signing && { ...signing, keyFile: absolute(signing.keyFile) },
+    ...(signing && { signing: { ...signing, keyFile: absolute(signing.keyFile) } }),
     ...toSectionConfigs(parsed),
     strict: parsed.strict,
     push: {
@@ -83,7 +85,7 @@ export function toConfig(parsed: ParsedConfig, folder: string, origins: Readonly
       compactAfterMs: retention.compactAfter,
       pruneAfterMs: retention.pruneAfter,
     },
-    audit: audit && { ...audit, file: absolute(audit.file) },
+    ...(audit && { audit: { ...audit, file: absolute(audit.file) } }),
     log: parsed.log,
     /** Origins of values, by path; a value without an entry is a default. */
     origins,

@@ -7,7 +7,7 @@ import { DEFAULT_CONNECTION_LIMITS } from "../access/connections.ts";
 import { unavailableMessage } from "./problems.ts";
 import { auth, tls } from "./schema-auth.ts";
 import { dialIn, sectionSchemas } from "./sections.ts";
-import { count, duration, mediaType, port, rate, size, text, timer, wait, watchdog } from "./value-types.ts";
+import { count, duration, mediaType, optional, port, rate, size, text, timer, wait, watchdog } from "./value-types.ts";
 
 /** A shorter secret could be guessed from a single signature. */
 const MIN_SECRET_LENGTH = 16;
@@ -31,11 +31,11 @@ const skill = z.strictObject({
   id: text.describe("Id of the skill, by which callers find it."),
   name: text.describe("Name for people."),
   description: text.describe("What the skill does."),
-  tags: z.array(text).exactOptional().describe("Keywords of the skill; default: its id."),
-  examples: z.array(text).exactOptional().describe("Messages that show its use."),
-  inputModes: z.array(text).exactOptional().describe("Media types it accepts; default: those of the agent."),
-  outputModes: z.array(text).exactOptional().describe("Media types it produces; default: those of the agent."),
-  scopes: z.array(text).exactOptional().describe("Scopes that a caller needs to ask for it by its id."),
+  tags: optional(z.array(text), "Keywords of the skill; default: its id."),
+  examples: optional(z.array(text), "Messages that show its use."),
+  inputModes: optional(z.array(text), "Media types it accepts; default: those of the agent."),
+  outputModes: optional(z.array(text), "Media types it produces; default: those of the agent."),
+  scopes: optional(z.array(text), "Scopes that a caller needs to ask for it by its id."),
 });
 
 export const AGENT_KINDS = ["use", "module", "exec", "link"] as const;
@@ -44,62 +44,47 @@ export const MODULE_ONLY = ["isolate"] as const;
 export const TCK_ONLY = ["streaming", "requiredExtension"] as const;
 
 const agent = z.strictObject({
-  use: z.enum(BUILTIN_NAMES).exactOptional().describe("A built-in agent."),
-  module: text
-    .exactOptional()
-    .describe(
-      "File whose default export is what `defineAgent` returns: `.ts`, `.mts`, `.js` or `.mjs`, relative to this file.",
-    ),
-  isolate: z
-    .boolean()
-    .exactOptional()
-    .describe(
-      "With `module`: run it in threads of its own, one turn at a time in each, so that an endless loop ends only its thread. `false` is the default.",
-    ),
-  exec: z
-    .array(z.string())
-    .min(1, { error: "must name a program" })
-    .exactOptional()
-    .describe("Program and arguments, started once per turn without a shell."),
-  format: z
-    .enum(["text", "json"])
-    .exactOptional()
-    .describe(
-      "With `exec`: stdin gets the text of the message (`text`, the default) or one object `{message, history, task}` (`json`).",
-    ),
-  cwd: text
-    .exactOptional()
-    .describe("With `exec`: working directory, relative to this file; default: the folder of this file."),
-  env: z
-    .record(z.string(), z.string())
-    .exactOptional()
-    .describe("With `exec`: variables added to the environment of the server."),
-  stderr: z
-    .enum(["log", "caller"])
-    .exactOptional()
-    .describe(
-      "With `exec`: who reads what the program writes to stderr: only the log (`log`, the default), or also the caller of a run that fails (`caller`).",
-    ),
-  streaming: z.boolean().exactOptional().describe("With `use: tck`: whether the agent streams; default: `true`."),
-  requiredExtension: z
-    .string()
-    .regex(/^[A-Za-z][A-Za-z0-9+.-]*:\S+$/, { error: "must be a URI" })
-    .exactOptional()
-    .describe("With `use: tck`: URI of an extension that callers must activate; default: none."),
+  use: optional(z.enum(BUILTIN_NAMES), "A built-in agent."),
+  module: optional(
+    text,
+    "File whose default export is what `defineAgent` returns: `.ts`, `.mts`, `.js` or `.mjs`, relative to this file.",
+  ),
+  isolate: optional(
+    z.boolean(),
+    "With `module`: run it in threads of its own, one turn at a time in each, so that an endless loop ends only its thread. `false` is the default.",
+  ),
+  exec: optional(
+    z.array(z.string()).min(1, { error: "must name a program" }),
+    "Program and arguments, started once per turn without a shell.",
+  ),
+  format: optional(
+    z.enum(["text", "json"]),
+    "With `exec`: stdin gets the text of the message (`text`, the default) or one object `{message, history, task}` (`json`).",
+  ),
+  cwd: optional(text, "With `exec`: working directory, relative to this file; default: the folder of this file."),
+  env: optional(z.record(z.string(), z.string()), "With `exec`: variables added to the environment of the server."),
+  stderr: optional(
+    z.enum(["log", "caller"]),
+    "With `exec`: who reads what the program writes to stderr: only the log (`log`, the default), or also the caller of a run that fails (`caller`).",
+  ),
+  streaming: optional(z.boolean(), "With `use: tck`: whether the agent streams; default: `true`."),
+  requiredExtension: optional(
+    z.string().regex(/^[A-Za-z][A-Za-z0-9+.-]*:\S+$/, { error: "must be a URI" }),
+    "With `use: tck`: URI of an extension that callers must activate; default: none.",
+  ),
   link: dialIn,
-  name: text.exactOptional().describe("Name on the card, instead of the agent's own."),
-  description: text.exactOptional().describe("Description on the card, instead of the agent's own."),
-  skills: z.array(skill).min(1).exactOptional().describe("Skills on the card, instead of the agent's own."),
-  concurrency: count
-    .exactOptional()
-    .describe("Maximum number of concurrent turns; default: 16 for `exec`, 8 with `isolate`, else no limit."),
-  onCrash: z
-    .enum(["fail", "resume"])
-    .exactOptional()
-    .describe(
-      "What becomes of a running task when the server dies: failed, or run again. `resume` only if repeating does no harm.",
-    ),
-  timeout: wait.exactOptional().describe("Maximum duration of one turn; after that the task fails."),
+  name: optional(text, "Name on the card, instead of the agent's own."),
+  description: optional(text, "Description on the card, instead of the agent's own."),
+  skills: optional(z.array(skill).min(1), "Skills on the card, instead of the agent's own."),
+  concurrency: optional(
+    count,
+    "Maximum number of concurrent turns; default: 16 for `exec`, 8 with `isolate`, else no limit.",
+  ),
+  onCrash: optional(
+    z.enum(["fail", "resume"]),
+    "What becomes of a running task when the server dies: failed, or run again. `resume` only if repeating does no harm.",
+  ),
+  timeout: optional(wait, "Maximum duration of one turn; after that the task fails."),
 });
 
 /** A name is part of the agent's URL. */
@@ -111,13 +96,12 @@ const server = z.strictObject({
     .describe("Address to listen on. Anything but loopback needs `auth`, and so does a `publicUrl` elsewhere."),
   port: port.default(4000).describe("HTTP port; 0 picks a free one."),
   grpc: z.boolean().default(true).describe("Whether gRPC is served."),
-  grpcPort: port.exactOptional().describe("gRPC port; 0 picks a free one; default: the one after `port`."),
-  publicUrl: publicUrl
-    .exactOptional()
-    .describe("URL at which callers reach the server, if not host and port; written into cards."),
-  grpcPublicUrl: grpcPublicUrl
-    .exactOptional()
-    .describe("`host:port` at which callers reach gRPC, if not the host of `publicUrl` and `grpcPort`."),
+  grpcPort: optional(port, "gRPC port; 0 picks a free one; default: the one after `port`."),
+  publicUrl: optional(publicUrl, "URL at which callers reach the server, if not host and port; written into cards."),
+  grpcPublicUrl: optional(
+    grpcPublicUrl,
+    "`host:port` at which callers reach gRPC, if not the host of `publicUrl` and `grpcPort`.",
+  ),
   path: mountPath
     .default("/")
     .describe("Path prefix of everything served over HTTP, for a proxy that forwards paths unchanged."),
@@ -136,8 +120,12 @@ const server = z.strictObject({
     .describe(
       "CPU time that code of an agent may take without a pause, during which nothing else is served; then it is named in the log and the process ends with exit code 70. `false`: never.",
     ),
-  tls: tls.exactOptional().describe("Files for serving HTTP and gRPC over TLS; reloaded when they change."),
+  tls: optional(tls, "Files for serving HTTP and gRPC over TLS; reloaded when they change."),
 });
+
+const DEFAULTS = { ...DEFAULT_LIMITS, ...DEFAULT_REQUESTS, ...DEFAULT_CONNECTION_LIMITS };
+
+const limit = (value: number, description: string) => count.default(value).describe(description);
 
 export const limits = z.strictObject({
   body: size.prefault("16MiB").describe("Size of a request; more is answered with 413."),
@@ -157,83 +145,66 @@ export const limits = z.strictObject({
     .prefault("128MiB")
     .describe("The same for one owner, where there are credentials to show; callers without any count as one owner."),
   values: count.default(200_000).describe("Values in the JSON of a request, members and items of all levels together."),
-  historyPage: count
-    .default(DEFAULT_LIMITS.historyPage)
-    .describe("Newest messages of a task that are returned at most."),
+  historyPage: limit(DEFAULTS.historyPage, "Newest messages of a task that are returned at most."),
   page: size
     .prefault("16MiB")
     .describe(
       "Length of a page of a list of tasks; a page that would be longer ends earlier, with a token for the next.",
     ),
-  tasksPerOwner: count.default(DEFAULT_LIMITS.tasksPerOwner).describe("Tasks of one owner that are queued or running."),
+  tasksPerOwner: limit(DEFAULTS.tasksPerOwner, "Tasks of one owner that are queued or running."),
   messageBytesPerOwner: size
     .prefault("256MiB")
     .describe(
       "Size of the messages of one owner's queued and running tasks together, with their history; more is answered with 429. An owner without such a task can always start one.",
     ),
-  streamsPerOwner: count.default(DEFAULT_LIMITS.streamsPerOwner).describe("Open streams of one owner."),
-  id: count.default(DEFAULT_LIMITS.id).describe("Length of an id or tenant that a caller chooses."),
-  attempts: count
-    .default(DEFAULT_LIMITS.attempts)
-    .describe("How often a run with `onCrash: resume` is started for one message before its task fails."),
+  streamsPerOwner: limit(DEFAULTS.streamsPerOwner, "Open streams of one owner."),
+  id: limit(DEFAULTS.id, "Length of an id or tenant that a caller chooses."),
+  attempts: limit(
+    DEFAULTS.attempts,
+    "How often a run with `onCrash: resume` is started for one message before its task fails.",
+  ),
   part: size
     .prefault("16MiB")
     .describe("Length of one part, from callers and from agents; files of callers are bounded by `file`."),
-  file: size
-    .exactOptional()
-    .describe("Size of one file in a message, in bytes of the file itself; default: that of `part`."),
-  mediaTypes: z
-    .array(mediaType)
-    .min(1)
-    .exactOptional()
-    .describe(
-      "Media types that files in messages may have, such as `application/pdf` or `image/*`, for any agent; default: all. A file without one counts as `application/octet-stream`.",
-    ),
+  file: optional(size, "Size of one file in a message, in bytes of the file itself; default: that of `part`."),
+  mediaTypes: optional(
+    z.array(mediaType).min(1),
+    "Media types that files in messages may have, such as `application/pdf` or `image/*`, for any agent; default: all. A file without one counts as `application/octet-stream`.",
+  ),
   task: size.prefault("256MiB").describe("How much one task may write; after that it fails."),
   failedLogins: count
     .default(300)
     .describe("Wrong credentials from one address within a minute; then it gets 429 for the rest of it."),
-  queue: count.default(DEFAULT_LIMITS.queue).describe("Tasks that may wait for one agent."),
-  pushConfigs: count.default(DEFAULT_LIMITS.pushConfigs).describe("Push notification configs of one task."),
-  hops: count
-    .default(DEFAULT_LIMITS.hops)
-    .describe(
-      "Calls from agent to agent that may lead to a request; one that came further is refused before any work.",
-    ),
-  storedBytesPerOwner: size
-    .exactOptional()
-    .describe(
-      "What the tasks of one owner may take up in the store before it can start no more and register no more webhooks; default: no limit.",
-    ),
-  streamsPerAddress: count.default(DEFAULT_LIMITS.streamsPerAddress).describe("Open streams from one address."),
-  ratePerAddress: rate
-    .exactOptional()
-    .describe(
-      "Requests a second from one address (an IPv6 network of /64 counts as one); more is answered with 429; default: no limit. Behind a proxy all callers have its address.",
-    ),
-  burstPerAddress: count
-    .exactOptional()
-    .describe("Burst of requests from one address; default: five seconds' worth of its rate."),
-  ratePerOwner: rate
-    .exactOptional()
-    .describe("Requests a second of one owner; more is answered with 429; default: no limit."),
-  burstPerOwner: count
-    .exactOptional()
-    .describe("Burst of requests of one owner; default: five seconds' worth of its rate."),
-  requestsPerAddress: count
-    .default(DEFAULT_REQUESTS.requestsPerAddress)
-    .describe("Requests from one address that are being answered at the same time."),
-  requestsPerOwner: count
-    .default(DEFAULT_REQUESTS.requestsPerOwner)
-    .describe("Requests of one owner that are being answered at the same time."),
-  connections: count
-    .default(DEFAULT_CONNECTION_LIMITS.connections)
-    .describe("Open connections; HTTP and gRPC count apart."),
-  connectionsPerAddress: count
-    .default(DEFAULT_CONNECTION_LIMITS.connectionsPerAddress)
-    .describe("Open connections from one address; HTTP and gRPC count apart."),
+  queue: limit(DEFAULTS.queue, "Tasks that may wait for one agent."),
+  pushConfigs: limit(DEFAULTS.pushConfigs, "Push notification configs of one task."),
+  hops: limit(
+    DEFAULTS.hops,
+    "Calls from agent to agent that may lead to a request; one that came further is refused before any work.",
+  ),
+  storedBytesPerOwner: optional(
+    size,
+    "What the tasks of one owner may take up in the store before it can start no more and register no more webhooks; default: no limit.",
+  ),
+  streamsPerAddress: limit(DEFAULTS.streamsPerAddress, "Open streams from one address."),
+  ratePerAddress: optional(
+    rate,
+    "Requests a second from one address (an IPv6 network of /64 counts as one); more is answered with 429; default: no limit. Behind a proxy all callers have its address.",
+  ),
+  burstPerAddress: optional(count, "Burst of requests from one address; default: five seconds' worth of its rate."),
+  ratePerOwner: optional(rate, "Requests a second of one owner; more is answered with 429; default: no limit."),
+  burstPerOwner: optional(count, "Burst of requests of one owner; default: five seconds' worth of its rate."),
+  requestsPerAddress: limit(
+    DEFAULTS.requestsPerAddress,
+    "Requests from one address that are being answered at the same time.",
+  ),
+  requestsPerOwner: limit(DEFAULTS.requestsPerOwner, "Requests of one owner that are being answered at the same time."),
+  connections: limit(DEFAULTS.connections, "Open connections; HTTP and gRPC count apart."),
+  connectionsPerAddress: limit(
+    DEFAULTS.connectionsPerAddress,
+    "Open connections from one address; HTTP and gRPC count apart.",
+  ),
   resetsPerAddress: rate
-    .default(DEFAULT_CONNECTION_LIMITS.resetsPerAddress)
+    .default(DEFAULTS.resetsPerAddress)
     .describe(
       "gRPC calls a second from one address that are reset before their caller is known; one that is refused, or is for health or reflection, counts as a tenth. Ten seconds' worth may come at once; after more, the address is refused for 10 s, except on connections on which credentials were shown. Behind a proxy all callers have its address: set a higher number there.",
     ),
@@ -245,36 +216,34 @@ export const limits = z.strictObject({
 const retention = z.strictObject({
   idempotency: duration.prefault("1d").describe("How long a repeated send is recognised."),
   compactAfter: duration.prefault("1d").describe("How long after its end a task keeps its individual events."),
-  pruneAfter: duration.exactOptional().describe("How long after its end a task is deleted; default: never."),
+  pruneAfter: optional(duration, "How long after its end a task is deleted; default: never."),
 });
 
 const push = z.strictObject({
   enabled: z.boolean().default(true).describe("Whether callers may register webhooks."),
-  allowPrivateTargets: z
-    .boolean()
-    .exactOptional()
-    .describe(
-      "Allow webhooks in private networks and on this machine; any caller can then make the server send requests there. Default: only for a server that only this machine can reach.",
-    ),
+  allowPrivateTargets: optional(
+    z.boolean(),
+    "Allow webhooks in private networks and on this machine; any caller can then make the server send requests there. Default: only for a server that only this machine can reach.",
+  ),
   attempts: count
     .default(DEFAULT_LIMITS.pushAttempts)
     .describe("Attempts per notification before its config is given up; `dragoman push redeliver` starts again."),
   timeout: wait.prefault("10s").describe("Timeout of one attempt."),
-  hmac: z
-    .strictObject({
+  hmac: optional(
+    z.strictObject({
       secret: z
         .string()
         .min(MIN_SECRET_LENGTH, { error: `must have at least ${MIN_SECRET_LENGTH} characters` })
         .describe("Shared by all receivers, so use it only if they are all yours."),
-    })
-    .exactOptional()
-    .describe("Sign notifications with a shared secret (`X-Dragoman-Signature`)."),
+    }),
+    "Sign notifications with a shared secret (`X-Dragoman-Signature`).",
+  ),
   jwt: z
     .strictObject({
       keyFile: text.describe("Private key, P-256, Ed25519 or RSA, in PEM or JWK form; relative to this file."),
       kid: text.describe("Id of the key, by which receivers find the public key."),
-      alg: z.enum(SIGNING_ALGORITHMS).exactOptional().describe("Refuse a key for another algorithm."),
-      issuer: text.exactOptional().describe("Issuer of the tokens; default: the URL of the server."),
+      alg: optional(z.enum(SIGNING_ALGORITHMS), "Refuse a key for another algorithm."),
+      issuer: optional(text, "Issuer of the tokens; default: the URL of the server."),
     })
     .exactOptional()
     .describe("Sign notifications with a key whose public part is at `/.well-known/jwks.json` (`X-Dragoman-JWT`)."),
@@ -285,19 +254,17 @@ const log = z.strictObject({
     .enum(["debug", "info", "warn", "error", "silent"])
     .default("info")
     .describe("Minimum level of messages to write."),
-  pretty: z.boolean().exactOptional().describe("Human-readable output; default: when stderr is a terminal."),
+  pretty: optional(z.boolean(), "Human-readable output; default: when stderr is a terminal."),
 });
 
 const signing = z.strictObject({
   keyFile: text.describe("Private key: an unencrypted PEM or a JWK, relative to this file."),
   kid: text.describe("Id of the key, by which verifiers find it."),
-  alg: z.enum(SIGNING_ALGORITHMS).exactOptional().describe("Algorithm; default: what the key is made for."),
-  jku: z
-    .url({ protocol: /^https$/, error: "must be an https address" })
-    .exactOptional()
-    .describe(
-      "Address of the public key set in the signatures; default: `/.well-known/jwks.json` of an https `server.publicUrl`.",
-    ),
+  alg: optional(z.enum(SIGNING_ALGORITHMS), "Algorithm; default: what the key is made for."),
+  jku: optional(
+    z.url({ protocol: /^https$/, error: "must be an https address" }),
+    "Address of the public key set in the signatures; default: `/.well-known/jwks.json` of an https `server.publicUrl`.",
+  ),
 });
 
 const audit = z.strictObject({
@@ -323,14 +290,12 @@ export const configSchema = z.strictObject({
     .regex(/^(?:memory:|sqlite:.+)$/, { error: describeStoreError })
     .default("sqlite:.dragoman/data.db")
     .describe("Where tasks are kept: `memory:`, or `sqlite:` and a file relative to this one."),
-  default: text.exactOptional().describe("Name of the agent that is also served at the root; default: the first."),
+  default: optional(text, "Name of the agent that is also served at the root; default: the first."),
   agents: z
     .record(z.string().regex(AGENT_NAME, { error: "must be letters, digits, dots, dashes and underscores" }), agent)
     .describe("Agents by name; each has exactly one of `use`, `module`, `exec` and `link`."),
   auth: auth.prefault({}).describe("Who may call. Default: anyone on this machine."),
-  signing: signing
-    .exactOptional()
-    .describe("Signs the cards of all agents; the public key is at `/.well-known/jwks.json`."),
+  signing: optional(signing, "Signs the cards of all agents; the public key is at `/.well-known/jwks.json`."),
   ...sectionSchemas,
   limits: limits.prefault({}).describe("Limits on what callers may do."),
   push: push.prefault({}).describe("Push notifications: how registered webhooks are called."),
@@ -343,7 +308,7 @@ export const configSchema = z.strictObject({
     .default(false)
     .describe("Refuse what a caller's dialect cannot express, instead of leaving it out."),
   log: log.prefault({}).describe("What the server writes to stderr."),
-  audit: audit.exactOptional().describe("A record of who did what to which task; default: none."),
+  audit: optional(audit, "A record of who did what to which task; default: none."),
 });
 
 export type ParsedConfig = z.output<typeof configSchema>;

@@ -30,10 +30,6 @@ export interface SectionOptions {
 /** Contents are validated by the section itself. */
 export const sectionChecks = { xiaoyi: z.record(z.string(), z.unknown()).optional() };
 
-export function sectionOptions({ xiaoyi }: SectionConfigs): SectionOptions {
-  return { xiaoyi };
-}
-
 export function* sectionValues(config: SectionConfigs): ShownValues {
   yield* xiaoyiValues(config.xiaoyi);
 }

@@ -60,6 +60,9 @@ export const size = z
   .transform((text) => parseSize(text) ?? Number.POSITIVE_INFINITY)
   .refine((bytes) => Number.isFinite(bytes) && bytes > 0, { error: SIZE_ERROR });
 
+export const optional = <T extends z.ZodType>(type: T, description: string) =>
+  type.exactOptional().describe(description);
+
 export const count = z.int().min(1);
 export const rate = z.number().gt(0, { error: "must be more than nothing" });
 export const port = z.int().min(0).max(65_535);
