@@ -36,8 +36,6 @@ export interface Core {
   /** Handles upgrade requests; undefined if no dialect accepts any. */
   readonly upgrade: Carriers["upgrade"];
   readonly store: TaskStore;
-  readonly log: Log;
-  readonly meter: Meter;
   readonly services: ReadonlyMap<string, ServedAgentService>;
   readonly connections: ConnectionLimits;
   /** Waits for running tasks, at most `drainMs` (default: as configured), then closes everything. */
@@ -162,8 +160,6 @@ async function openCore(
     http: createHttp(settings, router, carriers, budgets, counters),
     upgrade: carriers.upgrade,
     store,
-    log,
-    meter: counters,
     services,
     connections: limits,
     async close(drainMs = times.drainMs) {

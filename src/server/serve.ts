@@ -130,18 +130,14 @@ function openGrpc(
     rpc === undefined ? [] : [{ dialect, serving: rpc }],
   );
   return createGrpcServer({
+    ...core.http,
     services,
     host,
     port: options.grpcPort ?? next,
     gate: core.gate,
-    arriving: core.http.arriving,
-    unsent: core.http.unsent,
     maxMessageBytes: core.http.maxBodyBytes,
-    stalledReaderMs: core.http.stalledReaderMs,
     connections: core.connections,
     ...(tls !== undefined && { tls }),
-    log: core.log,
-    meter: core.meter,
   });
 }
 

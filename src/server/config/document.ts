@@ -19,20 +19,13 @@ interface ExpansionFault {
   readonly message: string;
 }
 
-interface Expansion {
-  readonly value: string;
-  /** Variables used in the value, whether set or not. */
-  readonly variables: readonly string[];
-  readonly faults: readonly ExpansionFault[];
-}
-
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** `$${` (a literal `${`), `${NAME}`, `${NAME:-default}`, or an invalid `${`. */
 const VARIABLE = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{/g;
 
 /** Expands environment variables in a string. The default replaces a variable that is unset or empty, as in shells. */
-export function expandVariables(text: string, environment: Environment): Expansion {
+export function expandVariables(text: string, environment: Environment) {
   const variables: string[] = [];
   const faults: ExpansionFault[] = [];
   const value = text.replace(
@@ -40,24 +33,25 @@ export function expandVariables(text: string, environment: Environment): Expansi
     (expression: string, name: string | undefined, otherwise: string | undefined) => {
       if (expression === "$${") return "${";
       if (name === undefined) {
-        faults.push({
-          expression,
-          message: `cannot read this; write \${NAME} or \${NAME:-default}, or $\${ for a plain \${`,
-        });
+        const message = `cannot read this; write \${NAME} or \${NAME:-default}, or $\${ for a plain \${`;
+        faults.push({ expression, message });
         return expression;
       }
       variables.push(name);
       const set = Object.hasOwn(environment, name) ? environment[name] : undefined;
       if (otherwise !== undefined) return set === undefined || set === "" ? otherwise : set;
       if (set !== undefined) return set;
-      faults.push({
-        expression,
-        message: `the environment variable ${name} is not set; set it, or write \${${name}:-default}`,
-      });
+      const message = `the environment variable ${name} is not set; set it, or write \${${name}:-default}`;
+      faults.push({ expression, message });
       return expression;
     },
   );
-  return { value, variables, faults };
+  return {
+    value,
+    /** Whether set or not. */
+    variables,
+    faults,
+  };
 }
 
 /** `${…}` and `$${` in a file. */
@@ -143,16 +137,10 @@ export class ConfigDocument {
     }
   }
 
-  /** Position of the value at a path, or of its nearest ancestor. */
-  position(path: Path): Position {
-    const { node } = this.#find(path);
-    return this.#at(node?.range?.[0] ?? 0);
-  }
-
-  /** Position of the key itself. */
-  keyPosition(path: Path): Position {
+  /** Position of the value at a path, or of its key, or of its nearest ancestor. */
+  position(path: Path, atKey = false): Position {
     const { node, key } = this.#find(path);
-    return this.#at((key ?? node)?.range?.[0] ?? 0);
+    return this.#at(((atKey && key) || node)?.range?.[0] ?? 0);
   }
 
   /** True if exactly this path is present in the file. */

@@ -4,9 +4,9 @@ import { parseEnv } from "node:util";
 import { hasErrorCode } from "../../model/errors.ts";
 import { type DragomanConfig, type Origin, toConfig } from "./config.ts";
 import { ConfigDocument, type Environment } from "./document.ts";
-import { ConfigError, formatPath, type LocatedFinding, type Path, type Problem, toFindings } from "./problems.ts";
+import { ConfigError, formatPath, isContainer, type Path, type Problem, toFindings, valueAt } from "./problems.ts";
 import { checkRules } from "./rules.ts";
-import { configSchema, type ParsedConfig } from "./schema.ts";
+import { configSchema } from "./schema.ts";
 
 /** Command line options that override the file. */
 export interface ConfigOverrides {
@@ -90,22 +90,17 @@ export function parseConfig(text: string, options: ParseOptions): DragomanConfig
     const name = formatPath(path);
     const place = overridden.has(name)
       ? { source: COMMAND_LINE, line: undefined, column: undefined }
-      : { source: options.source, ...(atKey ? document.keyPosition(path) : document.position(path)) };
+      : { source: options.source, ...document.position(path, atKey) };
     problems.push({ ...place, path: name, message });
   }
   if (problems.length > 0 || parsed === undefined) throw new ConfigError(problems.sort(byPlace));
   return toConfig(parsed, options.folder, originsOf(values, document, options.source, overridden));
 }
 
-interface Validation {
-  readonly parsed: ParsedConfig | undefined;
-  readonly findings: readonly LocatedFinding[];
-}
-
 /** The schema is used once or twice: compiling it costs more than it saves. */
 const PARSE_PARAMS = { jitless: true };
 
-function validate(values: unknown, document: ConfigDocument): Validation {
+function validate(values: unknown, document: ConfigDocument) {
   let result = configSchema.safeParse(values, PARSE_PARAMS);
   let coerced = false;
   for (const issue of result.error?.issues ?? []) {
@@ -114,15 +109,13 @@ function validate(values: unknown, document: ConfigDocument): Validation {
     coerced = coerce(values, issue.path, issue.expected) || coerced;
   }
   if (coerced) result = configSchema.safeParse(values, PARSE_PARAMS);
-  const broken = checkRules(values).map((finding) => ({ ...finding, atKey: false }));
   const issues = result.error?.issues.flatMap((issue) => toFindings(issue, configSchema, values)) ?? [];
-  return { parsed: result.data, findings: [...issues, ...broken] };
+  return { parsed: result.data, findings: [...issues, ...checkRules(values)] };
 }
 
 function coerce(values: unknown, path: Path, expected: string): boolean {
   const key = path.at(-1);
-  let holder = values;
-  for (const step of path.slice(0, -1)) holder = isContainer(holder) ? Reflect.get(holder, step) : undefined;
+  const holder = valueAt(values, path.slice(0, -1));
   if (!isContainer(holder) || key === undefined) return false;
   const text: unknown = Reflect.get(holder, key);
   if (typeof text !== "string") return false;
@@ -139,7 +132,10 @@ function withOverrides(values: unknown, overrides: ConfigOverrides, overridden: 
     overridden.add(path.join("."));
     const [section, key] = path;
     if (key === undefined) Reflect.set(values, section, value);
-    else Reflect.set(values, section, { ...asObject(Reflect.get(values, section)), [key]: value });
+    else {
+      const held: unknown = Reflect.get(values, section);
+      Reflect.set(values, section, { ...(isContainer(held) && held), [key]: value });
+    }
   }
   return values;
 }
@@ -174,11 +170,4 @@ function describeReadError(error: unknown): string {
   if (code === "ENOENT") return "file not found";
   if (code === "EISDIR") return "is a folder, not a file";
   return error instanceof Error ? error.message : String(error);
-}
-
-/** An object or a list: what a path can lead through. */
-const isContainer = (value: unknown): value is object => typeof value === "object" && value !== null;
-
-function asObject(value: unknown): object {
-  return isContainer(value) ? value : {};
 }

@@ -28,11 +28,8 @@ export function unavailableMessage(feature: string): string {
 export interface Finding {
   readonly path: Path;
   readonly message: string;
-}
-
-export interface LocatedFinding extends Finding {
   /** The key itself is wrong, not its value. */
-  readonly atKey: boolean;
+  readonly atKey?: boolean;
 }
 
 const TYPE_NAMES: Readonly<Record<string, string>> = {
@@ -46,21 +43,14 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
 };
 
 /** Translates a validation issue into findings for the author of the file. */
-export function toFindings(
-  issue: z.core.$ZodIssue,
-  schema: z.core.$ZodType,
-  values: unknown,
-): readonly LocatedFinding[] {
+export function toFindings(issue: z.core.$ZodIssue, schema: z.core.$ZodType, values: unknown): readonly Finding[] {
   const { path } = issue;
-  const at = (message: string, atKey = false): readonly LocatedFinding[] => [{ path, message, atKey }];
+  const at = (message: string, atKey = false): readonly Finding[] => [{ path, message, atKey }];
   switch (issue.code) {
     case "unrecognized_keys": {
       const known = keysAt(schema, path);
-      return issue.keys.map((key) => ({
-        path: [...path, key],
-        message: unknownKey([...path, key], known),
-        atKey: true,
-      }));
+      const unknown = issue.keys.map((key) => [...path, key]);
+      return unknown.map((key) => ({ path: key, message: unknownKey(key, known), atKey: true }));
     }
     case "invalid_key":
       return at(issue.issues[0]?.message ?? issue.message, true);
@@ -108,48 +98,36 @@ function nameOf(value: unknown): string {
   return typeof value === "string" ? "text" : String(value);
 }
 
-function valueAt(values: unknown, path: Path): unknown {
+export function valueAt(values: unknown, path: Path): unknown {
   let value = values;
-  for (const step of path) {
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return undefined;
-    value = Reflect.get(value, step);
-  }
+  for (const step of path)
+    value = isContainer(value) && Object.hasOwn(value, step) ? Reflect.get(value, step) : undefined;
   return value;
 }
+
+/** An object or a list: what a path can lead through. */
+export const isContainer = (value: unknown): value is object => typeof value === "object" && value !== null;
 
 /** The keys that a map at this path may have. */
 function keysAt(schema: z.core.$ZodType, path: Path): readonly string[] {
   let current: z.core.$ZodType | undefined = schema;
-  for (const step of path) current = current && childOf(withoutWrappers(current), step);
-  const { def } = (current && withoutWrappers(current))?._zod ?? {};
-  return isDef(def, "object") ? Object.keys(def.shape) : [];
+  for (const step of path) current = current && childOf(current, step);
+  const def = current && defOf(current);
+  return def?.type === "object" ? Object.keys(def.shape) : [];
 }
 
 function childOf(schema: z.core.$ZodType, step: PropertyKey): z.core.$ZodType | undefined {
-  const { def } = schema._zod;
-  if (isDef(def, "object")) return def.shape[String(step)];
-  if (isDef(def, "record")) return def.valueType;
-  return isDef(def, "array") ? def.element : undefined;
+  const def = defOf(schema);
+  if (def.type === "object") return def.shape[String(step)];
+  if (def.type === "record") return def.valueType;
+  return def.type === "array" ? def.element : undefined;
 }
 
-function withoutWrappers(schema: z.core.$ZodType): z.core.$ZodType {
-  const { def } = schema._zod;
-  if (isDef(def, "optional") || isDef(def, "default") || isDef(def, "prefault")) return withoutWrappers(def.innerType);
-  return isDef(def, "pipe") ? withoutWrappers(def.in) : schema;
-}
-
-interface Defs {
-  readonly object: z.core.$ZodObjectDef;
-  readonly record: z.core.$ZodRecordDef;
-  readonly array: z.core.$ZodArrayDef;
-  readonly optional: z.core.$ZodOptionalDef;
-  readonly default: z.core.$ZodDefaultDef;
-  readonly prefault: z.core.$ZodPrefaultDef;
-  readonly pipe: z.core.$ZodPipeDef;
-}
-
-function isDef<K extends keyof Defs>(def: { readonly type: string } | undefined, type: K): def is Defs[K] {
-  return def?.type === type;
+/** Without wrappers. */
+function defOf(schema: z.core.$ZodType): z.core.$ZodTypes["_zod"]["def"] {
+  const { def } = (schema as z.core.$ZodTypes)._zod;
+  if (def.type === "optional" || def.type === "default" || def.type === "prefault") return defOf(def.innerType);
+  return def.type === "pipe" ? defOf(def.in) : def;
 }
 
 export type Path = readonly PropertyKey[];

@@ -2,6 +2,7 @@ import { type FSWatcher, readdirSync, statSync, watch } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Log } from "../../model/ports.ts";
 import type { DragomanServer } from "../serve.ts";
+import type { AgentConfig } from "./config.ts";
 import { buildAgent, type DragomanConfig } from "./index.ts";
 
 const DEBOUNCE_MS = 100;
@@ -25,12 +26,12 @@ export function watchModules(
   log: Log,
   source?: WatchedConfig,
 ): () => void {
-  const reloader = new Reloader(config, server, log);
+  const reloader = createReloader(config, server, log);
   const folders = new Map<string, () => void>();
   const watchFolders = (): void => {
     for (const folder of reloader.folders()) {
       if (folders.has(folder)) continue;
-      const changed = debounce(() => reloader.reload((file) => dirname(file) === folder));
+      const changed = debounce(() => reloader.reload(folder));
       folders.set(folder, watchTree(folder, changed, log));
     }
   };
@@ -42,84 +43,64 @@ export function watchModules(
   };
 }
 
-class Reloader {
-  readonly #started: DragomanConfig;
-  readonly #server: Pick<DragomanServer, "replace">;
-  readonly #log: Log;
-  #current: DragomanConfig;
+type Reloader = ReturnType<typeof createReloader>;
+
+function createReloader(started: DragomanConfig, server: Pick<DragomanServer, "replace">, log: Log) {
+  let current = started;
   /** Serialised, so that the newest version is the last to be applied. */
-  #working: Promise<void> = Promise.resolve();
-
-  constructor(config: DragomanConfig, server: Pick<DragomanServer, "replace">, log: Log) {
-    this.#started = config;
-    this.#current = config;
-    this.#server = server;
-    this.#log = log;
-  }
-
-  folders(): ReadonlySet<string> {
-    const files = [...this.#current.agents.values()].flatMap(({ source }) =>
-      source.kind === "module" ? [source.file] : [],
-    );
-    return new Set(files.map((file) => dirname(file)));
-  }
-
-  /** Reloads the matching modules. */
-  reload(isMeant: (file: string) => boolean): Promise<void> {
-    return this.#next(async () => {
-      for (const [name, { source }] of this.#current.agents) {
-        if (source.kind === "module" && isMeant(source.file)) await this.#replace(name, this.#current);
-      }
-    });
-  }
-
-  /** Applies changes of served agents, and reports changes that require a restart. */
-  configure(load: () => Promise<DragomanConfig>, file: string): Promise<void> {
-    return this.#next(async () => {
-      let next: DragomanConfig;
-      try {
-        next = await load();
-      } catch (error) {
-        const reason = reasonOf(error);
-        this.#log.error({ file, err: error }, `Configuration not applied, the last valid one stays in use: ${reason}`);
-        return;
-      }
-      const before = this.#current;
-      this.#current = next;
-      for (const name of next.agents.keys()) {
-        if (this.#started.agents.has(name) && isReplaceable(name, before, next)) await this.#replace(name, next);
-      }
-      const restart = restartNeeded(this.#started, next);
-      if (restart.length > 0) this.#log.warn({ file, restart }, `Restart to apply: ${restart.join(", ")}`);
-    });
-  }
-
-  async #replace(name: string, config: DragomanConfig): Promise<void> {
-    const agent = config.agents.get(name);
-    if (agent === undefined) return;
+  let working = Promise.resolve();
+  const enqueue = (work: () => Promise<void>): Promise<void> => {
+    working = working.then(work);
+    return working;
+  };
+  const replace = async (name: string, agent: AgentConfig): Promise<void> => {
     try {
-      this.#server.replace(name, await buildAgent(name, agent, config, { fresh: true, log: this.#log }));
-      this.#log.info({ agent: name }, "Agent reloaded");
+      server.replace(name, await buildAgent(name, agent, current, { fresh: true, log }));
+      log.info({ agent: name }, "Agent reloaded");
     } catch (error) {
       const reason = reasonOf(error);
-      this.#log.error(
+      log.error(
         { agent: name, err: error },
         `Agent not reloaded, the last version that loaded stays in use: ${reason}`,
       );
     }
-  }
-
-  #next(work: () => Promise<void>): Promise<void> {
-    this.#working = this.#working.then(work);
-    return this.#working;
-  }
+  };
+  return {
+    folders(): ReadonlySet<string> {
+      const sources = [...current.agents.values()].map(({ source }) => source);
+      return new Set(sources.flatMap((source) => (source.kind === "module" ? [dirname(source.file)] : [])));
+    },
+    /** Reloads the modules in a folder. */
+    reload: (folder: string) =>
+      enqueue(async () => {
+        for (const [name, agent] of current.agents) {
+          if (agent.source.kind === "module" && dirname(agent.source.file) === folder) await replace(name, agent);
+        }
+      }),
+    /** Applies changes of served agents, and reports changes that require a restart. */
+    configure: (load: () => Promise<DragomanConfig>, file: string) =>
+      enqueue(async () => {
+        const before = current;
+        try {
+          current = await load();
+        } catch (error) {
+          const reason = reasonOf(error);
+          log.error({ file, err: error }, `Configuration not applied, the last valid one stays in use: ${reason}`);
+          return;
+        }
+        for (const [name, agent] of current.agents) {
+          const isChanged = !isSame(before.agents.get(name), agent);
+          if (started.agents.has(name) && isChanged && !isDialIn(name, before, current)) await replace(name, agent);
+        }
+        const restart = restartNeeded(started, current);
+        if (restart.length > 0) log.warn({ file, restart }, `Restart to apply: ${restart.join(", ")}`);
+      }),
+  };
 }
 
-function isReplaceable(name: string, before: DragomanConfig, next: DragomanConfig): boolean {
-  const [old, now] = [before.agents.get(name), next.agents.get(name)];
-  // Dial-in agents are registered with the acceptor when the server starts.
-  if (old?.source.kind === "link" || now?.source.kind === "link") return false;
-  return !isSame(old, now);
+/** Dial-in agents are registered with the acceptor when the server starts. */
+function isDialIn(name: string, ...configs: readonly DragomanConfig[]): boolean {
+  return configs.some(({ agents }) => agents.get(name)?.source.kind === "link");
 }
 
 /** Changed keys that a running server cannot apply. */
@@ -131,8 +112,7 @@ function restartNeeded(started: DragomanConfig, next: DragomanConfig): readonly 
   const names = new Set([...agents.keys(), ...next.agents.keys()]);
   const affected = [...names].filter((name) => {
     const [old, now] = [agents.get(name), next.agents.get(name)];
-    const isLink = old?.source.kind === "link" || now?.source.kind === "link";
-    return old === undefined || now === undefined || (isLink && !isSame(old, now));
+    return old === undefined || now === undefined || (isDialIn(name, started, next) && !isSame(old, now));
   });
   return [
     ...changed.map((key) => (key === "times" ? "cancelGrace or retention" : key)),

@@ -77,167 +77,135 @@ const DEFAULT_KEEP_ALIVE = { afterMs: 60_000, timeoutMs: 20_000 };
 
 type Methods = Readonly<Record<string, { readonly streams: boolean }>>;
 
-export async function openEndpoint(options: GrpcOptions): Promise<GrpcEndpoint> {
-  const endpoint = new Endpoint(options);
-  await endpoint.listen();
-  return endpoint;
+/** The handlers of all services by path, with those of the endpoint's own. */
+function createHandlers(options: GrpcOptions, arrivals: CoarseTimeouts, leaving: CoarseTimeouts) {
+  const { log, meter, stalledReaderMs, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = options;
+  const { arriving = new IncomingByteBudget(Number.POSITIVE_INFINITY) } = options;
+  const { unsent = new UnsentByteBudget(Number.POSITIVE_INFINITY) } = options;
+  const common = { log, meter, stalledReaderMs, arrivals, leaving, arriving, unsent };
+  const own = { ...common, maxMessageBytes, decompressor: new Decompressor() };
+  // A separate decompressor: admitted callers do not queue behind callers that need no admission.
+  const maxOpenBytes = Math.min(maxMessageBytes, MAX_OPEN_MESSAGE_BYTES);
+  const open = { ...common, maxMessageBytes: maxOpenBytes, decompressor: new Decompressor() };
+  const servings = options.services.map(({ serving }) => serving);
+  const names = [...servings.map(({ service }) => service), HEALTH_SERVICE, ...REFLECTION_SERVICES];
+  const health = new Health(names);
+  const sessions = new ReflectionSessions(servings, names);
+  const offer = new Map<string, readonly string[]>();
+  const handlers = new Map<string, CallHandler>();
+  const add = (service: string, methods: Methods, answering: RpcService, methodOptions: MethodOptions): void => {
+    if (offer.has(service)) throw new TypeError(`Two services are called "${service}".`);
+    offer.set(service, Object.keys(methods));
+    for (const [method, { streams }] of Object.entries(methods)) {
+      const handler = createMethodHandler(service, method, streams, answering, methodOptions);
+      handlers.set(`/${service}/${method}`, handler);
+    }
+  };
+  for (const binding of options.services) {
+    add(binding.serving.service, binding.serving.methods, toRpcService(binding, options), own);
+  }
+  add(HEALTH_SERVICE, HEALTH_METHODS, health, open);
+  for (const service of REFLECTION_SERVICES) {
+    offer.set(service, [REFLECTION_METHOD]);
+    handlers.set(`/${service}/${REFLECTION_METHOD}`, createReflectionHandler(sessions, open));
+  }
+  return { handlers, health, offer, sessions };
 }
 
-class Endpoint implements GrpcEndpoint {
-  readonly #options: GrpcOptions;
-  readonly #server: Http2Server | Http2SecureServer;
-  readonly #arrivals: CoarseTimeouts;
-  readonly #leaving: CoarseTimeouts;
-  readonly #guard: FloodGuard;
-  readonly #health: Health;
-  readonly #sessions: ReflectionSessions;
+export async function openEndpoint(options: GrpcOptions): Promise<GrpcEndpoint> {
+  const { log, meter, keepAlive = DEFAULT_KEEP_ALIVE } = options;
+  const limits = { ...DEFAULT_CONNECTION_LIMITS, ...options.connections };
+  const arrivals = new CoarseTimeouts(limits.requestTimeout);
+  const leaving = new CoarseTimeouts(options.stalledReaderMs);
+  const { handlers, health, offer, sessions } = createHandlers(options, arrivals, leaving);
+  const server = createHttp2Server(options.maxConcurrentCalls ?? DEFAULT_MAX_CONCURRENT_CALLS, options.tls);
   /** By address of the peer; used to find the socket of a session. */
-  readonly #sockets = new Map<string, Socket>();
-  readonly #connections = new Set<Connection>();
-  readonly #offer = new Map<string, readonly string[]>();
-  /** By path. */
-  readonly #handlers = new Map<string, CallHandler>();
-  #port = 0;
-  #closing: Promise<void> | undefined;
-
-  constructor(options: GrpcOptions) {
-    this.#options = options;
-    const { log, meter, stalledReaderMs, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = options;
-    const { arriving = new IncomingByteBudget(Number.POSITIVE_INFINITY) } = options;
-    const { unsent = new UnsentByteBudget(Number.POSITIVE_INFINITY) } = options;
-    const limits = { ...DEFAULT_CONNECTION_LIMITS, ...options.connections };
-    this.#arrivals = new CoarseTimeouts(limits.requestTimeout);
-    this.#leaving = new CoarseTimeouts(stalledReaderMs);
-    const [arrivals, leaving] = [this.#arrivals, this.#leaving];
-    const common = { log, meter, stalledReaderMs, arrivals, leaving, arriving, unsent };
-    const own = { ...common, maxMessageBytes, decompressor: new Decompressor() };
-    // A separate decompressor: admitted callers do not queue behind callers that need no admission.
-    const maxOpenBytes = Math.min(maxMessageBytes, MAX_OPEN_MESSAGE_BYTES);
-    const open = { ...common, maxMessageBytes: maxOpenBytes, decompressor: new Decompressor() };
-    const servings = options.services.map(({ serving }) => serving);
-    const names = [...servings.map(({ service }) => service), HEALTH_SERVICE, ...REFLECTION_SERVICES];
-    this.#health = new Health(names);
-    this.#sessions = new ReflectionSessions(servings, names);
-    for (const binding of options.services) {
-      const { service, methods } = binding.serving;
-      this.#add(service, methods, toRpcService(binding, options), own);
-    }
-    this.#add(HEALTH_SERVICE, HEALTH_METHODS, this.#health, open);
-    for (const service of REFLECTION_SERVICES) {
-      this.#offer.set(service, [REFLECTION_METHOD]);
-      this.#handlers.set(`/${service}/${REFLECTION_METHOD}`, createReflectionHandler(this.#sessions, open));
-    }
-    this.#server = createHttp2Server(options.maxConcurrentCalls ?? DEFAULT_MAX_CONCURRENT_CALLS, options.tls);
-    this.#server.on("connection", (socket: Socket) => {
-      const peer = peerOf(socket);
-      this.#sockets.set(peer, socket);
-      socket.once("close", () => this.#sockets.delete(peer));
-    });
-    this.#guard = new FloodGuard(limits.resetsPerAddress, options.now ?? Date.now);
-    limitConnections(this.#server, limits, (network) => this.#guard.isBlocked(network));
-    this.#server.on("session", (session: ServerHttp2Session) => this.#connect(session));
-  }
-
-  get port(): number {
-    return this.#port;
-  }
-
-  #add(service: string, methods: Methods, answering: RpcService, options: MethodOptions): void {
-    if (this.#offer.has(service)) throw new TypeError(`Two services are called "${service}".`);
-    this.#offer.set(service, Object.keys(methods));
-    for (const [method, { streams }] of Object.entries(methods)) {
-      const handler = createMethodHandler(service, method, streams, answering, options);
-      this.#handlers.set(`/${service}/${method}`, handler);
-    }
-  }
-
-  #connect(session: ServerHttp2Session): void {
-    const { keepAlive = DEFAULT_KEEP_ALIVE, log } = this.#options;
-    const connection = new Connection(
-      session,
-      this.#sockets.get(peerOf(session.socket)),
-      keepAlive,
-      this.#onUnadmitted,
-      log,
-    );
-    this.#connections.add(connection);
-    session.once("close", () => this.#connections.delete(connection));
-    const onStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, raw: string[]) => {
-      if (connection.isCut) stream.on("error", ignore);
-      else this.#take(new Call(stream, headers, raw, connection, log));
-    };
-    session.on("stream", onStream);
-  }
+  const sockets = new Map<string, Socket>();
+  const connections = new Set<Connection>();
+  const guard = new FloodGuard(limits.resetsPerAddress, options.now ?? Date.now);
 
   /** Connections with authenticated callers stay open, even from a blocked address. */
-  readonly #onUnadmitted = (connection: Connection, cost: number): void => {
+  const onUnadmitted = (connection: Connection, cost: number): void => {
     const { network } = connection;
-    const excess = this.#guard.charge(network, cost);
+    const excess = guard.charge(network, cost);
     if (excess === undefined) return;
-    const { log, meter } = this.#options;
     meter.count("requests_limited");
     connection.closeForAbuse();
     if (excess === "all") return;
     log.warn({ network }, "Too many calls from an address were reset or refused; it is refused for a while.");
-    for (const one of this.#connections) if (!one.isKnown && one.network === network) one.closeForAbuse();
+    for (const one of connections) if (!one.isKnown && one.network === network) one.closeForAbuse();
   };
-
-  #take(call: Call): void {
+  const take = (call: Call): void => {
     if (call.isOver) return;
     const { headers } = call;
     if (headers["content-type"]?.startsWith("application/grpc") !== true) call.refuse({ ":status": 415 });
     else if (headers[":method"] !== "POST") call.refuse({ ":status": 405, allow: "POST" });
     else if (call.startDeadline()) {
       const path = headers[":path"] ?? "";
-      const handler = this.#handlers.get(path);
+      const handler = handlers.get(path);
       if (handler !== undefined) handler(call);
-      else call.fail({ code: RPC_CODES.UNIMPLEMENTED, message: describeUnimplemented(path, this.#offer) });
+      else call.fail({ code: RPC_CODES.UNIMPLEMENTED, message: describeUnimplemented(path, offer) });
     }
-  }
-
-  listen(): Promise<void> {
-    const { host, port, log } = this.#options;
-    return new Promise((resolve, reject) => {
-      const onFailure = (error: NodeJS.ErrnoException) => {
-        this.#arrivals.close();
-        this.#leaving.close();
-        reject(listenError(error, host, port));
-      };
-      this.#server.once("error", onFailure);
-      this.#server.listen(port, host, () => {
-        this.#port = (this.#server.address() as AddressInfo).port;
-        this.#server.off("error", onFailure);
-        this.#server.on("error", (error) => log.error({ err: error }, "The gRPC listener failed."));
-        resolve();
-      });
+  };
+  server.on("connection", (socket: Socket) => {
+    const peer = peerOf(socket);
+    sockets.set(peer, socket);
+    socket.once("close", () => sockets.delete(peer));
+  });
+  limitConnections(server, limits, (network) => guard.isBlocked(network));
+  server.on("session", (session: ServerHttp2Session) => {
+    const socket = sockets.get(peerOf(session.socket));
+    const connection = new Connection(session, socket, keepAlive, onUnadmitted, log);
+    connections.add(connection);
+    session.once("close", () => connections.delete(connection));
+    session.on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, raw: string[]) => {
+      if (connection.isCut) stream.on("error", ignore);
+      else take(new Call(stream, headers, raw, connection, log));
     });
-  }
+  });
 
-  drain(): void {
-    this.#health.drain();
-  }
-
-  close(graceMs: number): Promise<void> {
-    this.#closing ??= this.#close(graceMs);
-    return this.#closing;
-  }
-
-  async #close(graceMs: number): Promise<void> {
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    this.#health.close();
-    this.#sessions.close();
-    for (const connection of this.#connections) connection.closeGracefully();
-    const timer = setTimeout(() => this.#cut(), graceMs);
+  const stopTimeouts = (): void => {
+    arrivals.close();
+    leaving.close();
+  };
+  const close = async (graceMs: number): Promise<void> => {
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    health.close();
+    sessions.close();
+    for (const connection of connections) connection.closeGracefully();
+    const timer = setTimeout(() => {
+      for (const connection of connections) connection.destroy();
+      for (const socket of sockets.values()) socket.destroy();
+    }, graceMs);
     await closed;
     clearTimeout(timer);
-    this.#arrivals.close();
-    this.#leaving.close();
-  }
+    stopTimeouts();
+  };
+  let closing: Promise<void> | undefined;
+  const port = await listen(server, options).catch((error: unknown) => {
+    stopTimeouts();
+    throw error;
+  });
+  return {
+    port,
+    drain: () => health.drain(),
+    close(graceMs) {
+      closing ??= close(graceMs);
+      return closing;
+    },
+  };
+}
 
-  #cut(): void {
-    for (const connection of this.#connections) connection.destroy();
-    for (const socket of this.#sockets.values()) socket.destroy();
-  }
+function listen(server: Http2Server | Http2SecureServer, { host, port, log }: GrpcOptions): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const onFailure = (error: NodeJS.ErrnoException) => reject(listenError(error, host, port));
+    server.once("error", onFailure);
+    server.listen(port, host, () => {
+      server.off("error", onFailure);
+      server.on("error", (error) => log.error({ err: error }, "The gRPC listener failed."));
+      resolve((server.address() as AddressInfo).port);
+    });
+  });
 }
 
 function peerOf({ remoteAddress, remotePort }: Pick<Socket, "remoteAddress" | "remotePort">): string {

@@ -44,7 +44,7 @@ export function createReflectionHandler(sessions: ReflectionSessions, options: M
     const requests = new ReflectionRequests(call, options);
     call.begin(undefined);
     try {
-      for await (const request of requests.read()) await requests.answer(session.answer(request));
+      for await (const request of requests.read()) await requests.answer(session(request));
     } finally {
       requests.end();
     }

@@ -8,7 +8,6 @@ import { DESCRIPTORS } from "./descriptors.generated.ts";
 import { type ReflectedFile, ReflectionFiles } from "./reflection-files.ts";
 
 /** The messages of `grpc.reflection.v1` and of `v1alpha`, which are identical. */
-
 export const REFLECTION_TABLES = {
   messages: {
     ServerReflectionRequest: [
@@ -63,21 +62,8 @@ export type ReflectionAnswer =
 
 const codec = compileProtobuf<"ServerReflectionRequest" | "ServerReflectionResponse">(REFLECTION_TABLES);
 
-/** Throws a ProtocolError for an invalid request. */
-function decodeReflectionRequest(bytes: Uint8Array): ReflectionRequest {
-  return codec.decode("ServerReflectionRequest", bytes);
-}
-
-function encodeReflectionResponse(request: ReflectionRequest, answer: ReflectionAnswer): Uint8Array {
-  const response = { validHost: request.host ?? "", originalRequest: request, ...answer };
-  return codec.encode("ServerReflectionResponse", response);
-}
-
-/** The requests and responses of one call. */
-export interface ReflectionSession {
-  /** Throws an RpcStatusError for an invalid request. */
-  answer(message: Uint8Array): Uint8Array;
-}
+/** Answers the requests of one call, one after the other. Throws an RpcStatusError for an invalid request. */
+export type ReflectionSession = (message: Uint8Array) => Uint8Array;
 
 export class Reflection {
   readonly #names: readonly string[];
@@ -96,11 +82,11 @@ export class Reflection {
 
   openSession(): ReflectionSession {
     const sent = new Set<string>();
-    return {
-      answer: (message) => {
-        const request = decodeRequest(message);
-        return encodeReflectionResponse(request, this.#answer(request, sent));
-      },
+    return (message) => {
+      const request = decodeRequest(message);
+      const answer = this.#answer(request, sent);
+      const response = { validHost: request.host ?? "", originalRequest: request, ...answer };
+      return codec.encode("ServerReflectionResponse", response);
     };
   }
 
@@ -142,7 +128,7 @@ export class Reflection {
 
 function decodeRequest(message: Uint8Array): ReflectionRequest {
   try {
-    return decodeReflectionRequest(message);
+    return codec.decode("ServerReflectionRequest", message);
   } catch {
     throw new RpcStatusError({ code: RPC_CODES.INVALID_ARGUMENT, message: "The bytes are not a reflection request." });
   }
