@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { DEFAULT_LIMITS, DEFAULT_TIMES } from "../engine/options.ts";
-import { formatPath, toFindings } from "./config/problems.ts";
+import { formatPath, isContainer, toFindings } from "./config/problems.ts";
 import { grpcPublicUrl, mountPath, publicUrl } from "./config/schema.ts";
 import { sectionChecks } from "./config/sections.ts";
 import { count, mediaType, port, rate, text } from "./config/value-types.ts";
@@ -12,27 +12,21 @@ const callable = z.custom((value) => typeof value === "function", { error: "must
 const atLeast = (least: number) =>
   z.custom((value) => typeof value === "number" && value >= least, { error: `must be a number of ${least} or more` });
 
+const hasMethods = (value: unknown, ...names: readonly string[]) =>
+  isContainer(value) && names.every((name) => typeof Reflect.get(value, name) === "function");
+
 export function isAgent(value: unknown): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  return typeof Reflect.get(value, "run") === "function" && typeof Reflect.get(value, "profile") === "object";
+  return isContainer(value) && hasMethods(value, "run") && typeof Reflect.get(value, "profile") === "object";
 }
 
 const agent = z.custom(isAgent, { error: "must be what defineAgent returns" });
 const store = z.custom(
-  (value) =>
-    typeof value === "string"
-      ? /^(?:memory:|sqlite:.+)$/.test(value)
-      : typeof value === "object" && value !== null && typeof Reflect.get(value, "write") === "function",
+  (value) => (typeof value === "string" ? /^(?:memory:|sqlite:.+)$/.test(value) : hasMethods(value, "write")),
   { error: 'must be "memory:", "sqlite:<file>" or a TaskStore' },
 );
-const log = z.custom(
-  (value) =>
-    value === false ||
-    (typeof value === "object" &&
-      value !== null &&
-      ["debug", "info", "warn", "error"].every((level) => typeof Reflect.get(value, level) === "function")),
-  { error: "must be false or an object with the functions debug, info, warn and error" },
-);
+const log = z.custom((value) => value === false || hasMethods(value, "debug", "info", "warn", "error"), {
+  error: "must be false or an object with the functions debug, info, warn and error",
+});
 
 /** Every name as an optional key with the same value type. */
 const each = <T extends z.ZodType>(names: readonly string[], value: T) =>
@@ -72,7 +66,7 @@ const SHAPE = {
   limits: limits.optional(),
   times: times.optional(),
   log: log.optional(),
-  monitor: z.custom((value) => typeof value === "object" && value !== null).optional(),
+  monitor: z.custom(isContainer).optional(),
 } satisfies Record<keyof ServeOptions, z.ZodType>;
 
 const serveOptions = z.strictObject(SHAPE);

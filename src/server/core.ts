@@ -4,7 +4,6 @@ import { Engine } from "../engine/engine.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { Loss } from "../model/loss.ts";
 import { type Log, type Meter, NO_MONITOR } from "../model/ports.ts";
-import type { TaskStore } from "../store/contract.ts";
 import { openStore } from "../store/open.ts";
 import { Admission } from "./access/admission.ts";
 import { createAuthentication } from "./access/authentication.ts";
@@ -27,20 +26,7 @@ import { resolveOptions, type ServeOptions, type ServerSettings } from "./option
 import { openPush } from "./push.ts";
 
 /** Everything behind the socket: what `serve` listens with and what frameworks mount. */
-export interface Core {
-  readonly engine: Engine;
-  readonly dialects: readonly Dialect[];
-  readonly gate: Gate;
-  readonly router: Router;
-  readonly http: NodeHttpOptions;
-  /** Handles upgrade requests; undefined if no dialect accepts any. */
-  readonly upgrade: Carriers["upgrade"];
-  readonly store: TaskStore;
-  readonly services: ReadonlyMap<string, ServedAgentService>;
-  readonly connections: ConnectionLimits;
-  /** Waits for running tasks, at most `drainMs` (default: as configured), then closes everything. */
-  close(drainMs?: number): Promise<void>;
-}
+export type Core = Awaited<ReturnType<typeof openCore>>;
 
 /** Read when a card is first created, by when the ports are known. */
 interface ServerLocation {
@@ -70,7 +56,7 @@ async function openCore(
   where: ServerLocation,
   isOwnHost: (host: string | undefined) => boolean,
   closing: CloseStack,
-): Promise<Core> {
+) {
   const { limits, log, times } = settings;
   const counters = new Counters();
   const report: Report = (dialect, losses) => reportLosses(dialect, losses, settings.strict === true, counters, log);
@@ -158,10 +144,12 @@ async function openCore(
     gate,
     router,
     http: createHttp(settings, router, carriers, budgets, counters),
+    /** Handles upgrade requests; undefined if no dialect accepts any. */
     upgrade: carriers.upgrade,
     store,
-    services,
-    connections: limits,
+    services: services as ReadonlyMap<string, ServedAgentService>,
+    connections: limits as ConnectionLimits,
+    /** Waits for running tasks, at most `drainMs` (default: as configured), then closes everything. */
     async close(drainMs = times.drainMs) {
       await engine.drain(drainMs);
       await closing.close();

@@ -51,25 +51,21 @@ function jkuOf({ jku }: SigningKey, baseUrl: string): { readonly jku?: string } 
   return baseUrl.startsWith("https://") ? { jku: `${baseUrl}${JWKS_PATH}` } : {};
 }
 
-/** Signing keys of this server, and the routes of their public parts. */
-export interface ServerKeys {
-  readonly card: SigningKey | undefined;
-  readonly push: SigningKey | undefined;
-  /** Serves the public keys. */
-  readonly routes: ReadonlyMap<string, () => FullReply>;
-}
+export type ServerKeys = Awaited<ReturnType<typeof loadServerKeys>>;
 
 interface ServerKeyOptions {
   readonly signing?: SigningKeyOptions;
   readonly push?: boolean | PushOptions;
-  readonly baseDirectory?: string;
+  readonly baseDirectory: string;
 }
 
-/** Called when the server starts, so that an unusable key fails early. */
-export async function loadServerKeys({ baseDirectory, push, signing }: ServerKeyOptions): Promise<ServerKeys> {
-  const folder = baseDirectory ?? process.cwd();
+/**
+ * Signing keys of this server, and the routes of their public parts. Called when the server starts, so that an unusable
+ * key fails early.
+ */
+export async function loadServerKeys({ baseDirectory, push, signing }: ServerKeyOptions) {
   const load = (options: SigningKeyOptions | undefined) =>
-    options && loadSigningKey({ ...options, keyFile: resolve(folder, options.keyFile) });
+    options && loadSigningKey({ ...options, keyFile: resolve(baseDirectory, options.keyFile) });
   const keys = { card: await load(signing), push: await load(typeof push === "object" ? push.jwt : undefined) };
   const published = Object.values(keys).flatMap((key) => (key === undefined ? [] : [toPublicJwk(key)]));
   return { ...keys, routes: createJwksRoutes(published) };

@@ -68,13 +68,8 @@ export async function buildAgent(
     case "link": {
       const { kind, ...how } = source;
       const { timeoutMs, ...rest } = overrides;
-      const about = { name, description: "An agent that dials in." };
-      return createDialInAgent({
-        ...about,
-        ...rest,
-        ...(timeoutMs === undefined ? undefined : { timeout: timeoutMs }),
-        ...how,
-      });
+      const about = { name, description: "An agent that dials in.", ...rest };
+      return createDialInAgent({ ...about, ...(timeoutMs !== undefined && { timeout: timeoutMs }), ...how });
     }
   }
 }

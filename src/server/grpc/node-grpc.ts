@@ -1,6 +1,5 @@
 import type { RpcServing } from "../../dialects/contract.ts";
-import type { Log, Meter } from "../../model/ports.ts";
-import type { IncomingByteBudget, UnsentByteBudget } from "../access/byte-budgets.ts";
+import type { IncomingByteBudget, UnreadLimits, UnsentByteBudget } from "../access/byte-budgets.ts";
 import type { ConnectionLimits } from "../access/connections.ts";
 import type { Gate } from "../access/gate.ts";
 import type { TlsFiles } from "../access/tls.ts";
@@ -12,7 +11,7 @@ export interface RpcBinding {
   readonly serving: RpcServing;
 }
 
-export interface GrpcOptions {
+export interface GrpcOptions extends Omit<UnreadLimits, "unsent"> {
   readonly services: readonly RpcBinding[];
   readonly host: string;
   /** 0 selects any free port. */
@@ -30,14 +29,10 @@ export interface GrpcOptions {
   readonly connections?: Partial<ConnectionLimits>;
   /** Idle connections are pinged, and closed if they do not answer in time. */
   readonly keepAlive?: KeepAlive;
-  /** A reader that takes nothing for this long is disconnected; the reader of a stream can resume from its cursor. */
-  readonly stalledReaderMs: number;
   /** Clock in milliseconds for counting calls per second; default: the system's clock. */
   readonly now?: () => number;
   /** Absent: plain text. */
   readonly tls?: TlsFiles;
-  readonly log: Log;
-  readonly meter: Meter;
 }
 
 export interface GrpcEndpoint {

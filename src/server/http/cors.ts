@@ -9,18 +9,10 @@ const EXPOSED_HEADERS = "a2a-extensions, x-a2a-extensions, etag, retry-after, ww
 
 type Headers = Readonly<Record<string, string>>;
 
-/** CORS rules for browsers of other origins. */
-export interface Cors {
-  /** Whether responses depend on the origin, which caches need to know even for requests without one. */
-  readonly varies: boolean;
-  allows(origin: string): boolean;
-  /** Headers for a response, or undefined if the origin may not read it. */
-  headers(origin: string | undefined): Headers | undefined;
-  preflight(origin: string | undefined, allow: string): Headers;
-}
+export type Cors = ReturnType<typeof createCors>;
 
-/** `keyHeader` is the header of API keys, if it is not the default one. */
-export function createCors(options: CorsOptions, keyHeader?: string): Cors {
+/** CORS rules for browsers of other origins. `keyHeader` is the header of API keys, if it is not the default one. */
+export function createCors(options: CorsOptions, keyHeader?: string) {
   const allowedHeaders = keyHeader === undefined ? ALLOWED_HEADERS : `${ALLOWED_HEADERS}, ${keyHeader.toLowerCase()}`;
   const all = options.origins.includes("*");
   const origins = new Set(options.origins);
@@ -35,10 +27,12 @@ export function createCors(options: CorsOptions, keyHeader?: string): Cors {
     };
   };
   return {
+    /** Whether responses depend on the origin, which caches need to know even for requests without one. */
     varies,
     allows,
+    /** Headers for a response, or undefined if the origin may not read it. */
     headers: headersFor,
-    preflight(origin, allow) {
+    preflight(origin: string | undefined, allow: string): Headers {
       const headers = headersFor(origin);
       if (headers?.["access-control-allow-origin"] === undefined) return { ...headers, allow };
       return {

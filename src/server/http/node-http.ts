@@ -180,10 +180,6 @@ class NodeExchange implements ExchangeRequest {
   get certificate(): PeerCertificate | undefined {
     return peerCertificateOf(this.#request.socket);
   }
-  /** The caller disconnected before the response. */
-  get #isDisconnected(): boolean {
-    return this.#response.destroyed;
-  }
 
   /** For a caller that expects 100 Continue. */
   async beginBeforeBody(): Promise<void> {
@@ -292,7 +288,8 @@ class NodeExchange implements ExchangeRequest {
       const reply = await this.#options.handle(this);
       // A stream may last for hours; the request body is not retained.
       this.body = NO_BODY;
-      if (this.#isDisconnected) {
+      // The caller disconnected before the response.
+      if (this.#response.destroyed) {
         if (isStreamReply(reply)) await reply.frames[Symbol.asyncIterator]().return?.();
         return;
       }

@@ -1,6 +1,6 @@
-import pino, { type DestinationStream, type Logger } from "pino";
+import pino, { type DestinationStream } from "pino";
 import type { Log } from "../../model/ports.ts";
-import { markAsRedacting, Redactor } from "./redact.ts";
+import { createRedactingLog, Redactor } from "./redact.ts";
 
 interface LogOptions {
   readonly level: string;
@@ -26,24 +26,14 @@ export async function createLog(options: LogOptions): Promise<Log> {
     },
     destination,
   );
-  return markAsRedacting(toLog(logger, redactor));
+  return createRedactingLog((level, fields, message) => {
+    if (logger.isLevelEnabled(level)) logger[level](fields, redactor.text(message));
+  });
 }
 
-function toLog(logger: Logger, redactor: Redactor): Log {
-  const at =
-    (level: keyof Log) =>
-    (fields: object, message: string): void => {
-      if (logger.isLevelEnabled(level)) logger[level](fields, redactor.text(message));
-    };
-  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
-}
-
-async function openStderr(pretty: boolean): Promise<DestinationStream> {
-  return pretty ? openPrettyStderr() : pino.destination({ dest: 2, sync: false });
-}
-
-/** Loaded on demand: starting without it is faster. */
-async function openPrettyStderr(): Promise<DestinationStream> {
+/** The human-readable form is loaded on demand: starting without it is faster. */
+async function openStderr(isPretty: boolean): Promise<DestinationStream> {
+  if (!isPretty) return pino.destination({ dest: 2, sync: false });
   const { default: pretty } = await import("pino-pretty");
   return pretty({ destination: 2, ignore: "pid,hostname", translateTime: "SYS:HH:MM:ss.l", singleLine: true });
 }

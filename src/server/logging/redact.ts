@@ -210,7 +210,13 @@ function entriesOf(value: object): [string, unknown][] {
 /** Logs that already redact. */
 const REDACTING = new WeakSet<Log>();
 
-export function markAsRedacting(log: Log): Log {
+/** A log that passes everything to one function, which redacts. */
+export function createRedactingLog(write: (level: keyof Log, fields: LogFields, message: string) => void): Log {
+  const at =
+    (level: keyof Log) =>
+    (fields: LogFields, message: string): void =>
+      write(level, fields, message);
+  const log = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
   REDACTING.add(log);
   return log;
 }
@@ -218,14 +224,5 @@ export function markAsRedacting(log: Log): Log {
 /** Wraps a log so that no secret reaches it. */
 export function withRedaction(log: Log, redactor: Redactor = new Redactor()): Log {
   if (REDACTING.has(log)) return log;
-  const through =
-    (level: keyof Log) =>
-    (fields: LogFields, message: string): void =>
-      log[level](redactor.fields(fields), redactor.text(message));
-  return markAsRedacting({
-    debug: through("debug"),
-    info: through("info"),
-    warn: through("warn"),
-    error: through("error"),
-  });
+  return createRedactingLog((level, fields, message) => log[level](redactor.fields(fields), redactor.text(message)));
 }
