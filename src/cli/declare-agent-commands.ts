@@ -1,39 +1,27 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import type { CardGetFlags, CardSignFlags } from "./commands/card.ts";
-import type { ConfigShowFlags } from "./commands/config-show.ts";
-import type { ConformanceFlags } from "./commands/conformance.ts";
-import type { SendFlags } from "./commands/send.ts";
-import type { TaskGetFlags, TaskListFlags, TaskSubscribeFlags } from "./commands/task.ts";
-import type { TaskDownloadFlags } from "./commands/task-download.ts";
-import { declareAuth } from "./declare-auth-commands.ts";
-import { addAgentOptions, addExamples, addSettings, collect } from "./declare-options.ts";
-import type { Output } from "./output.ts";
+import { addAgentOptions, addExamples, addSettings, collect, type RunCommand } from "./declare-options.ts";
 import type { PartFlag } from "./session/message-parts.ts";
-import type { ClientFlags } from "./session/session.ts";
 
 const AGENT = "http://127.0.0.1:4000/agents/echo";
 
-export function declareAgentCommands(program: Command, output: Output): void {
+export function declareAgentCommands(program: Command, run: RunCommand): void {
   program.commandsGroup("Talking to agents:");
-  declareCard(program.command("card").description("read, sign and verify agent cards").helpCommand(false), output);
-  declareSend(program.command("send [message...]"), output);
-  declareChat(program.command("chat"), output);
-  declareTask(program.command("task").description("look after tasks").helpCommand(false), output);
-  declareAuth(program.command("auth").description("log in to agents").helpCommand(false), output);
-  declareConformance(program.command("conformance"), output);
-  declareConfig(program.command("config").description("look at the configuration").helpCommand(false), output);
+  declareCard(program.command("card").description("read, sign and verify agent cards").helpCommand(false), run);
+  declareSend(program.command("send [message...]"), run);
+  declareChat(program.command("chat"), run);
+  declareTask(program.command("task").description("look after tasks").helpCommand(false), run);
+  declareAuth(program.command("auth").description("log in to agents").helpCommand(false), run);
+  declareConformance(program.command("conformance"), run);
+  declareConfig(program.command("config").description("look at the configuration").helpCommand(false), run);
 }
 
-function declareCard(card: Command, output: Output): void {
+function declareCard(card: Command, run: RunCommand): void {
   const get = card
     .command("get")
     .description("fetch an agent's card and show who it is, what it can do and how it is reached")
     .option("--validate", "check the card against what A2A 1.0 requires; exit 1 if it falls short")
     .option("--extended", "fetch the card for authenticated callers")
-    .action(async (flags: CardGetFlags) => {
-      const { cardGet } = await import("./commands/card.ts");
-      await cardGet(output, flags);
-    });
+    .action(run(async () => (await import("./commands/card.ts")).cardGet));
   addAgentOptions(get);
   addExamples(get, [
     [`dragoman card get -a ${AGENT}`, "the card as text"],
@@ -44,10 +32,7 @@ function declareCard(card: Command, output: Output): void {
   const verify = card
     .command("verify [file]")
     .description("check who signed an agent's card and what of it; exit 0 only if a trusted key did")
-    .action(async (file: string | undefined, flags: ClientFlags) => {
-      const { cardVerify } = await import("./commands/card.ts");
-      await cardVerify(output, file, flags);
-    });
+    .action(run(async () => (await import("./commands/card.ts")).cardVerify));
   addAgentOptions(verify);
   addExamples(verify, [
     ["dragoman card verify -a agents.example.com --card-key agents.pem", "by a key that is at hand"],
@@ -62,10 +47,7 @@ function declareCard(card: Command, output: Output): void {
     .option("--alg <name>", "ES256, EdDSA or RS256 (default: what the key is made for)")
     .option("--jku <url>", "https address of the public key set")
     .option("--out <file>", "write the signed card there instead of to standard output")
-    .action(async (file: string, flags: CardSignFlags) => {
-      const { cardSign } = await import("./commands/card.ts");
-      await cardSign(output, file, flags);
-    });
+    .action(run(async () => (await import("./commands/card.ts")).cardSign));
   addExamples(sign, [["dragoman card sign card.json --key key.pem --kid 2026-01", "the card with its signature"]]);
 }
 
@@ -107,7 +89,7 @@ function addPartOptions(command: Command): void {
     );
 }
 
-function declareSend(send: Command, output: Output): void {
+function declareSend(send: Command, run: RunCommand): void {
   send.description("send a message to start or continue an interaction, and wait for the outcome");
   addPartOptions(send);
   addSettings(send, ["contextId", "taskId", "metadata", "async"], {
@@ -119,10 +101,7 @@ function declareSend(send: Command, output: Output): void {
   send.addOption(new Option("--no-wait", "same as --async").hideHelp());
   send.option("--accepted-output <type>", "media type the agent may answer with; may be repeated", collect);
   addAgentOptions(send, "follow the agent's events as they come, with -o json one per line");
-  send.action(async (args: readonly string[], flags: SendFlags & { readonly returnImmediately?: boolean }) => {
-    const { send: run } = await import("./commands/send.ts");
-    await run(output, args, flags.returnImmediately === true ? { ...flags, async: true } : flags);
-  });
+  send.action(run(async () => (await import("./commands/send.ts")).send));
   addExamples(send, [
     [`dragoman send -a ${AGENT} --text hello`, "the answer, and the ids to continue with"],
     [`dragoman send -a ${AGENT} --stream "Write a haiku"`, "the answer while it is written"],
@@ -133,50 +112,41 @@ function declareSend(send: Command, output: Output): void {
   ]);
 }
 
-function declareChat(chat: Command, output: Output): void {
+function declareChat(chat: Command, run: RunCommand): void {
   chat.description("talk with an agent over several turns; /cancel ends the current task, /quit leaves");
   addSettings(chat, ["contextId", "taskId", "metadata"], {
     contextId: "continue in this context",
     taskId: "begin with a reply to this task",
   });
   addAgentOptions(chat);
-  chat.action(async (flags: ClientFlags) => {
-    const { chat: run } = await import("./commands/chat.ts");
-    await run(output, flags);
-  });
+  chat.action(run(async () => (await import("./commands/chat.ts")).chat));
   addExamples(chat, [
     [`dragoman chat -a ${AGENT}`, "at a terminal"],
     [`printf 'hello\\nand again\\n' | dragoman chat -a ${AGENT}`, "the turns from a pipe, one per line"],
   ]);
 }
 
-function declareTask(task: Command, output: Output): void {
+function declareTask(task: Command, run: RunCommand): void {
   const get = task
     .command("get [task-id]")
     .description("show a task: its state, what it made and, if asked, what was said")
     .option("--history <n>", "show up to this many of the newest messages");
   addSettings(get, ["wait", "taskId"]);
   addAgentOptions(get);
-  get.action(async (id: string | undefined, flags: TaskGetFlags) => {
-    const { taskGet } = await import("./commands/task.ts");
-    await taskGet(output, id, flags);
-  });
+  get.action(run(async () => (await import("./commands/task.ts")).taskGet));
   addExamples(get, [
     [`dragoman task get -a ${AGENT} TASK`, "as it stands now"],
     [`dragoman task get -a ${AGENT} --wait --timeout 5m TASK`, "wait for its end, five minutes at most"],
   ]);
 
-  declareTaskList(task.command("list"), output);
+  declareTaskList(task.command("list"), run);
 
   const cancel = task
     .command("cancel [task-id]")
     .description("cancel a task that has not ended and show how it stands");
   addSettings(cancel, ["taskId", "metadata"]);
   addAgentOptions(cancel);
-  cancel.action(async (id: string | undefined, flags: ClientFlags) => {
-    const { taskCancel } = await import("./commands/task.ts");
-    await taskCancel(output, id, flags);
-  });
+  cancel.action(run(async () => (await import("./commands/task.ts")).taskCancel));
   addExamples(cancel, [[`dragoman task cancel -a ${AGENT} TASK`, "stop the agent's work on it"]]);
 
   const subscribe = task
@@ -185,19 +155,16 @@ function declareTask(task: Command, output: Output): void {
     .option("--after <n>", "continue after this event number, with agents that number their events");
   addSettings(subscribe, ["taskId"]);
   addAgentOptions(subscribe, "with -o json: one event per line instead of the task at its end");
-  subscribe.action(async (id: string | undefined, flags: TaskSubscribeFlags) => {
-    const { taskSubscribe } = await import("./commands/task.ts");
-    await taskSubscribe(output, id, flags);
-  });
+  subscribe.action(run(async () => (await import("./commands/task.ts")).taskSubscribe));
   addExamples(subscribe, [
     [`dragoman task subscribe -a ${AGENT} TASK`, "events as text"],
     [`dragoman task subscribe -a ${AGENT} TASK -o json --stream`, "events as JSON lines"],
   ]);
 
-  declareTaskDownload(task.command("download [task-id]"), output);
+  declareTaskDownload(task.command("download [task-id]"), run);
 }
 
-function declareTaskList(list: Command, output: Output): void {
+function declareTaskList(list: Command, run: RunCommand): void {
   list
     .description("list tasks, most recently changed first")
     .option("--status <state>", "only tasks in this state, e.g. working or input-required")
@@ -209,17 +176,14 @@ function declareTaskList(list: Command, output: Output): void {
     .option("--include-artifacts", "include what the tasks made");
   addSettings(list, ["contextId"], { contextId: "only tasks of this context" });
   addAgentOptions(list);
-  list.action(async (flags: TaskListFlags) => {
-    const { taskList } = await import("./commands/task.ts");
-    await taskList(output, flags);
-  });
+  list.action(run(async () => (await import("./commands/task.ts")).taskList));
   addExamples(list, [
     [`dragoman task list -a ${AGENT}`, "the first page"],
     [`dragoman task list -a ${AGENT} --status input-required --all -o json`, "all that wait for someone"],
   ]);
 }
 
-function declareTaskDownload(download: Command, output: Output): void {
+function declareTaskDownload(download: Command, run: RunCommand): void {
   download
     .description("save what a task made, one file per part")
     .option("-d, --directory <path>", "where to save (default: here)")
@@ -233,14 +197,11 @@ function declareTaskDownload(download: Command, output: Output): void {
     );
   addSettings(download, ["taskId"]);
   addAgentOptions(download);
-  download.action(async (id: string | undefined, flags: TaskDownloadFlags) => {
-    const { taskDownload } = await import("./commands/task-download.ts");
-    await taskDownload(output, id, flags);
-  });
+  download.action(run(async () => (await import("./commands/task-download.ts")).taskDownload));
   addExamples(download, [[`dragoman task download -a ${AGENT} TASK -d results`, "every part into results/"]]);
 }
 
-function declareConformance(conformance: Command, output: Output): void {
+function declareConformance(conformance: Command, run: RunCommand): void {
   conformance
     .description(
       "test an agent against what A2A requires, over every interface of its card or those that --transport and --a2a-version name, for 10m or --timeout at most; exit 1 if a MUST fails",
@@ -254,10 +215,7 @@ function declareConformance(conformance: Command, output: Output): void {
     .option("--other-caller <name:value>", "header of a second caller, who must not see the first one's tasks", collect)
     .option("--list", "list what is tested, without an agent");
   addAgentOptions(conformance);
-  conformance.action(async (flags: ConformanceFlags) => {
-    const { conformance: run } = await import("./commands/conformance.ts");
-    await run(output, flags);
-  });
+  conformance.action(run(async () => (await import("./commands/conformance.ts")).conformance));
   addExamples(conformance, [
     [`dragoman conformance -a ${AGENT}`, "everything, over every interface"],
     [`dragoman conformance -a ${AGENT} --transport JSONRPC --level must`, "what JSON-RPC must do"],
@@ -266,20 +224,83 @@ function declareConformance(conformance: Command, output: Output): void {
   ]);
 }
 
-function declareConfig(config: Command, output: Output): void {
+function declareConfig(config: Command, run: RunCommand): void {
   const show = config
     .command("show [file]")
     .description(
       "show the settings in effect and where each comes from; with a dragoman.yaml, what the server makes of it",
     )
-    .action(async (file: string | undefined, flags: ConfigShowFlags) => {
-      const { configShow } = await import("./commands/config-show.ts");
-      await configShow(output, file, flags);
-    });
+    .action(run(async () => (await import("./commands/config-show.ts")).configShow));
   addSettings(show, ["contextId", "taskId", "async", "wait", "metadata"]);
   addAgentOptions(show);
   addExamples(show, [
     ["dragoman config show", "what flags, variables and files add up to"],
     ["dragoman config show dragoman.yaml", "a server's configuration with its defaults, secrets left out"],
+  ]);
+}
+
+const REMOTE_AGENT = "https://agents.example.com";
+
+function declareAuth(auth: Command, run: RunCommand): void {
+  declareLogin(auth.command("login"), run);
+  declareLogout(auth.command("logout"), run);
+  declareStatus(auth.command("status"), run);
+}
+
+function declareLogin(login: Command, run: RunCommand): void {
+  login
+    .description(
+      "log in to an agent in a way its card asks for; the commands that follow use the login. Secrets come from a prompt, a variable or standard input",
+    )
+    .option("--scheme <name>", "the security scheme of the card to log in for (default: the first that can be used)")
+    .addOption(
+      new Option("--flow <flow>", "how to get tokens (default: as the card says)").choices([
+        "authorization-code",
+        "device-code",
+        "client-credentials",
+      ]),
+    )
+    .option("--device", "log in with a code on another device; same as --flow device-code")
+    .option("--client-id <id>", "client the authorization server knows [A2ACLI_CLIENT_ID]")
+    .option("--client-secret-stdin", "read the client's secret from standard input [A2ACLI_CLIENT_SECRET]")
+    .option("--secret-stdin", "read the key, token or password from standard input [A2ACLI_PASSWORD for passwords]")
+    .option("--user <name>", "user name, where the agent asks for name and password")
+    .option("--scopes <scopes>", "scopes to ask for (default: those the card requires); may be repeated", collect)
+    .option("--resource <uri>", "resource that the token is for, with servers that ask for it (RFC 8707)")
+    .option("--issuer <url>", "the only authorization server to accept")
+    .option("--redirect-port <port>", "port the browser comes back to (default: any free one)");
+  addAgentOptions(login);
+  login.action(run(async () => (await import("./commands/auth-login.ts")).authLogin));
+  addExamples(login, [
+    [`dragoman auth login -a ${REMOTE_AGENT}`, "asks for what the card wants"],
+    [`dragoman auth login -a ${REMOTE_AGENT} --client-id my-cli`, "in a browser; its address is printed"],
+    [`dragoman auth login -a ${REMOTE_AGENT} --client-id my-cli --device`, "with a code, on another device"],
+    [
+      `dragoman auth login -a ${REMOTE_AGENT} --client-id job --client-secret-stdin --flow client-credentials < secret`,
+      "a program, without a person",
+    ],
+    [`dragoman auth login -a ${REMOTE_AGENT} --scheme key --secret-stdin < key`, "an API key"],
+  ]);
+}
+
+function declareLogout(logout: Command, run: RunCommand): void {
+  logout
+    .description("forget a login, and tell its authorization server")
+    .option("--scheme <name>", "only the login for this scheme")
+    .option("--all", "all logins of all agents");
+  addAgentOptions(logout);
+  logout.action(run(async () => (await import("./commands/auth.ts")).authLogout));
+  addExamples(logout, [[`dragoman auth logout -a ${REMOTE_AGENT}`, "all logins for this agent"]]);
+}
+
+function declareStatus(status: Command, run: RunCommand): void {
+  status.description(
+    "show the logins there are, without their secrets; with -a, exit 4 if there is none that can be used",
+  );
+  addAgentOptions(status);
+  status.action(run(async () => (await import("./commands/auth.ts")).authStatus));
+  addExamples(status, [
+    ["dragoman auth status", "all logins"],
+    [`dragoman auth status -a ${REMOTE_AGENT} -o json`, "those for one agent"],
   ]);
 }

@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import type { Output } from "./output.ts";
 import {
   describeDefault,
   longFlag,
@@ -25,6 +26,22 @@ export function examplesOf(command: Command): readonly Example[] {
 
 export function collect(value: string, earlier: readonly string[] | undefined): readonly string[] {
   return [...(earlier ?? []), value];
+}
+
+/** Makes the action of a command from a function that loads it: with all of them loaded, even help would be slow. */
+export type RunCommand = ReturnType<typeof createRunner>;
+
+export function createRunner(output: Output) {
+  return (load: () => Promise<(output: Output, ...given: never[]) => unknown>) =>
+    async (...given: unknown[]): Promise<void> => {
+      // The last argument of commander is the command itself.
+      await (await load())(output, ...(given.slice(0, -1) as never[]));
+    };
+}
+
+/** Of commands that call no agent. */
+export function outputOption(): Option {
+  return new Option("-o, --output <format>", "text or json").choices(["text", "json"]).default("text");
 }
 
 /** Defaults are documented, not set in commander: environment and files take precedence over them. */

@@ -1,51 +1,43 @@
 import { Argument, type Command, Option } from "commander";
-import type { DemoServerFlags } from "./commands/demo-server.ts";
-import type { DoctorFlags } from "./commands/doctor.ts";
-import type { InitFlags } from "./commands/init.ts";
-import type { PushDeliveriesFlags, PushRedeliverFlags } from "./commands/push-deliveries.ts";
-import type { PushInboxFlags } from "./commands/push-inbox.ts";
-import type { ServeFlags } from "./commands/serve.ts";
-import type { SimulateFlags } from "./commands/simulate.ts";
-import type { StoreFlags, StorePruneFlags } from "./commands/store.ts";
-import { addExamples, collect } from "./declare-options.ts";
+import { addExamples, collect, outputOption, type RunCommand } from "./declare-options.ts";
 import type { Output } from "./output.ts";
 import { TRAIT_LIST } from "./simulate/platform-traits.ts";
 
 /** Duplicated here so that help and completion do not load the schema. */
 const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"];
 
-export function declareServerCommands(program: Command, output: Output): void {
+export function declareServerCommands(program: Command, run: RunCommand, output: Output): void {
   program.commandsGroup("Serving agents:");
-  declareInit(program.command("init [dir]"), output);
-  declareServe(program.command("serve [config]"), output);
-  declareDemoServer(program.command("demo-server"), output);
-  declareStore(program.command("store").description("look after a server's store").helpCommand(false), output);
-  declarePush(program.command("push").description("push notifications").helpCommand(false), output, addStoreOptions);
+  declareInit(program.command("init [dir]"), run);
+  declareServe(program.command("serve [config]"), run);
+  declareDemoServer(program.command("demo-server"), run);
+  declareStore(program.command("store").description("look after a server's store").helpCommand(false), run);
+  const push = program.command("push").description("push notifications").helpCommand(false);
+  declareInbox(push.command("inbox"), run);
+  declareDeliveries(addStoreOptions(push.command("deliveries")), run);
+  declareRedeliver(addStoreOptions(push.command("redeliver [task]")), run);
   declareSimulate(
     program.command("simulate").description("stand in for a platform that agents are tested with").helpCommand(false),
-    output,
+    run,
   );
-  declareDoctor(program.command("doctor [config]"), output);
+  declareDoctor(program.command("doctor [config]"), run);
   program.commandsGroup("Shell:");
   declareCompletion(program.command("completion"), program, output);
 }
 
-function declareInit(init: Command, output: Output): void {
+function declareInit(init: Command, run: RunCommand): void {
   init
     .description("make a folder with an agent that runs")
     .option("--js", "JavaScript instead of TypeScript")
     .option("--force", "replace files that exist")
-    .action(async (directory: string | undefined, flags: InitFlags) => {
-      const { init: run } = await import("./commands/init.ts");
-      await run(output, directory ?? ".", flags);
-    });
+    .action(run(async () => (await import("./commands/init.ts")).init));
   addExamples(init, [
     ["dragoman init my-agent", "a new folder"],
     ["dragoman init --js", "here, in JavaScript"],
   ]);
 }
 
-function declareServe(serve: Command, output: Output): void {
+function declareServe(serve: Command, run: RunCommand): void {
   serve
     .description("serve the agents of a configuration (default: ./dragoman.yaml)")
     .option("-p, --port <port>", "port to listen on, 0 for a free one (default: the configured one, else 4000)")
@@ -56,24 +48,18 @@ function declareServe(serve: Command, output: Output): void {
       new Option("--log-level <level>", "how much to log (default: the configured one, else info)").choices(LOG_LEVELS),
     )
     .option("--watch", "load an agent again when its module or the configuration changes")
-    .action(async (config: string | undefined, flags: ServeFlags) => {
-      const { serve: run } = await import("./commands/serve.ts");
-      await run(output, config, flags);
-    });
+    .action(run(async () => (await import("./commands/serve.ts")).serve));
   addExamples(serve, [
     ["dragoman serve", "what ./dragoman.yaml says"],
     ["dragoman serve agents.yaml --port 8080 --watch", "while writing an agent"],
   ]);
 }
 
-function declareDemoServer(demo: Command, output: Output): void {
+function declareDemoServer(demo: Command, run: RunCommand): void {
   demo
     .description("serve the built-in agents from memory, to practise on; for this machine only, leaves nothing behind")
     .option("-p, --port <port>", "port to listen on, 0 for a free one (default: 4000)");
-  demo.action(async (flags: DemoServerFlags) => {
-    const { demoServer } = await import("./commands/demo-server.ts");
-    await demoServer(output, flags);
-  });
+  demo.action(run(async () => (await import("./commands/serve.ts")).demoServer));
   addExamples(demo, [
     ["dragoman demo-server", "on port 4000, or a free one if that is taken"],
     ["dragoman demo-server --port 0", "on any free port"],
@@ -84,40 +70,31 @@ function addStoreOptions(command: Command): Command {
   return command
     .option("--store <spec>", "the store, e.g. sqlite:.dragoman/data.db")
     .option("--config <file>", "take the store from this configuration (default: ./dragoman.yaml)")
-    .addOption(new Option("-o, --output <format>", "text or json").choices(["text", "json"]).default("text"));
+    .addOption(outputOption());
 }
 
-function declareStore(store: Command, output: Output): void {
-  const stats = addStoreOptions(store.command("stats").description("count what is in the store")).action(
-    async (flags: StoreFlags) => {
-      const { storeStats } = await import("./commands/store.ts");
-      await storeStats(output, flags);
-    },
-  );
+function declareStore(store: Command, run: RunCommand): void {
+  const stats = addStoreOptions(store.command("stats"))
+    .description("count what is in the store")
+    .action(run(async () => (await import("./commands/store.ts")).storeStats));
   addExamples(stats, [["dragoman store stats", "the store of ./dragoman.yaml"]]);
 
-  const migrate = addStoreOptions(
-    store.command("migrate").description("bring the store to the form this version uses; serve does so by itself"),
-  ).action(async (flags: StoreFlags) => {
-    const { storeMigrate } = await import("./commands/store.ts");
-    await storeMigrate(output, flags);
-  });
+  const migrate = addStoreOptions(store.command("migrate"))
+    .description("bring the store to the form this version uses; serve does so by itself")
+    .action(run(async () => (await import("./commands/store.ts")).storeMigrate));
   addExamples(migrate, [["dragoman store migrate --store sqlite:.dragoman/data.db", "before a new version starts"]]);
 
-  const prune = addStoreOptions(
-    store
-      .command("prune")
-      .description("delete tasks that ended long ago")
-      .requiredOption("--older-than <duration>", "how long ago they ended at least, e.g. 30d")
-      .option("-y, --yes", "do not ask"),
-  ).action(async (flags: StorePruneFlags) => {
-    const { storePrune } = await import("./commands/store.ts");
-    await storePrune(output, flags);
-  });
+  const prune = store
+    .command("prune")
+    .description("delete tasks that ended long ago")
+    .requiredOption("--older-than <duration>", "how long ago they ended at least, e.g. 30d")
+    .option("-y, --yes", "do not ask")
+    .action(run(async () => (await import("./commands/store.ts")).storePrune));
+  addStoreOptions(prune);
   addExamples(prune, [["dragoman store prune --older-than 30d --yes", "without a question"]]);
 }
 
-function declareDoctor(doctor: Command, output: Output): void {
+function declareDoctor(doctor: Command, run: RunCommand): void {
   doctor
     .description(
       "check the set-up: Node, database driver, configuration, port, store, agents, security; exit 1 if something fails",
@@ -125,11 +102,8 @@ function declareDoctor(doctor: Command, output: Output): void {
     .option("--strict", "exit 1 for warnings, too: nothing weak may go into production")
     .option("--deep", "also read everything in the store, and name what is damaged")
     .option("--online", "also ask Xiaoyi whether it accepts the keys of each link, which ends a link that is open")
-    .addOption(new Option("-o, --output <format>", "text or json").choices(["text", "json"]).default("text"))
-    .action(async (config: string | undefined, flags: DoctorFlags) => {
-      const { doctor: run } = await import("./commands/doctor.ts");
-      await run(output, config, flags);
-    });
+    .addOption(outputOption())
+    .action(run(async () => (await import("./commands/doctor.ts")).doctor));
   addExamples(doctor, [
     ["dragoman doctor", "everything ./dragoman.yaml needs"],
     ["dragoman doctor --strict", "before it goes into production"],
@@ -143,8 +117,8 @@ function declareCompletion(completion: Command, program: Command, output: Output
     .description("print a completion script for a shell")
     .addArgument(new Argument("<shell>", "the shell").choices(["bash", "zsh", "fish"]))
     .action(async (shell: "bash" | "zsh" | "fish") => {
-      const { completion: run } = await import("./commands/completion.ts");
-      run(output, program, shell);
+      const { completion: print } = await import("./commands/completion.ts");
+      print(output, program, shell);
     });
   addExamples(completion, [
     ["source <(dragoman completion bash)", "bash, for this session"],
@@ -153,15 +127,7 @@ function declareCompletion(completion: Command, program: Command, output: Output
   ]);
 }
 
-type AddStoreOptions = (command: Command) => Command;
-
-function declarePush(push: Command, output: Output, addStoreOptions: AddStoreOptions): void {
-  declareInbox(push.command("inbox"), output);
-  declareDeliveries(addStoreOptions(push.command("deliveries")), output);
-  declareRedeliver(addStoreOptions(push.command("redeliver [task]")), output);
-}
-
-function declareInbox(inbox: Command, output: Output): void {
+function declareInbox(inbox: Command, run: RunCommand): void {
   inbox
     .description("receive push notifications, check and print them; a shared secret is taken from DRAGOMAN_PUSH_SECRET")
     .option("-p, --port <port>", "port to listen on, 0 for a free one", "4100")
@@ -172,11 +138,8 @@ function declareInbox(inbox: Command, output: Output): void {
     .option("--public-url <url>", "how senders reach this receiver, if not by host and port")
     .option("--fail <percent>", "answer so many with 503, to see them repeated")
     .option("--count <number>", "end after so many notifications")
-    .addOption(new Option("-o, --output <format>", "text or json").choices(["text", "json"]).default("text"))
-    .action(async (flags: PushInboxFlags) => {
-      const { pushInbox } = await import("./commands/push-inbox.ts");
-      await pushInbox(output, flags);
-    });
+    .addOption(outputOption())
+    .action(run(async () => (await import("./commands/push-inbox.ts")).pushInbox));
   addExamples(inbox, [
     ["dragoman push inbox --token sesame", "a webhook for this machine, at http://127.0.0.1:4100"],
     ["dragoman push inbox --fail 30 -o json", "one that fails now and then, for scripts"],
@@ -184,35 +147,29 @@ function declareInbox(inbox: Command, output: Output): void {
   ]);
 }
 
-function declareDeliveries(deliveries: Command, output: Output): void {
+function declareDeliveries(deliveries: Command, run: RunCommand): void {
   deliveries
     .description("list push notifications that wait or were given up; also while the server runs")
     .option("--dead", "only those that were given up")
     .option("--task <id>", "only those of this task")
-    .action(async (flags: PushDeliveriesFlags) => {
-      const { pushDeliveries } = await import("./commands/push-deliveries.ts");
-      await pushDeliveries(output, flags);
-    });
+    .action(run(async () => (await import("./commands/push-deliveries.ts")).pushDeliveries));
   addExamples(deliveries, [["dragoman push deliveries --dead", "what was given up, in the store of ./dragoman.yaml"]]);
 }
 
-function declareRedeliver(redeliver: Command, output: Output): void {
+function declareRedeliver(redeliver: Command, run: RunCommand): void {
   redeliver
     .description("deliver again what was given up or keeps failing; also while the server runs")
     .option("--all", "whatever was given up, of all tasks")
     .option("--id <config>", "only this push config of the task")
     .option("--from <number>", "from this event on, also what was delivered before")
-    .action(async (task: string | undefined, flags: PushRedeliverFlags) => {
-      const { pushRedeliver } = await import("./commands/push-deliveries.ts");
-      await pushRedeliver(output, task, flags);
-    });
+    .action(run(async () => (await import("./commands/push-deliveries.ts")).pushRedeliver));
   addExamples(redeliver, [
     ["dragoman push redeliver --all", "when the receivers are back"],
     ["dragoman push redeliver 0190c2de-0000-7000-8000-000000000000 --from 1", "one task, from its beginning"],
   ]);
 }
 
-function declareSimulate(simulate: Command, output: Output): void {
+function declareSimulate(simulate: Command, run: RunCommand): void {
   const xiaoyi = simulate
     .command("xiaoyi")
     .description(
@@ -241,11 +198,8 @@ function declareSimulate(simulate: Command, output: Output): void {
     )
     .option("--trait <name=value>", `what the platform is like: ${TRAIT_LIST}; may be repeated`, collect)
     .option("--seed <number>", "have the same ids and the same chance as another run")
-    .addOption(new Option("-o, --output <format>", "text or json").choices(["text", "json"]).default("text"))
-    .action(async (flags: SimulateFlags) => {
-      const { simulateXiaoyi } = await import("./commands/simulate.ts");
-      await simulateXiaoyi(output, flags);
-    });
+    .addOption(outputOption())
+    .action(run(async () => (await import("./commands/simulate.ts")).simulateXiaoyi));
   addExamples(xiaoyi, [
     ["dragoman simulate xiaoyi", "a phone for agents that dial; prints what to put into their dragoman.yaml"],
     ["dragoman simulate xiaoyi --http http://127.0.0.1:4000/agent/message", "one for agents that are called"],

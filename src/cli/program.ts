@@ -1,6 +1,6 @@
 import { Command, Help, type Option } from "commander";
 import { declareAgentCommands } from "./declare-agent-commands.ts";
-import { addExamples } from "./declare-options.ts";
+import { addExamples, createRunner } from "./declare-options.ts";
 import { declareServerCommands } from "./declare-server-commands.ts";
 import type { Output } from "./output.ts";
 import { packageVersion } from "./version.ts";
@@ -35,8 +35,9 @@ export function createProgram({ inEffect, output }: ProgramOptions): Command {
         return effective === undefined ? text : `${text} (now: ${effective})`;
       },
     });
-  declareAgentCommands(program, output);
-  declareServerCommands(program, output);
+  const run = createRunner(output);
+  declareAgentCommands(program, run);
+  declareServerCommands(program, run, output);
   addExamples(program, [
     ["dragoman demo-server", "agents to practise on, at http://127.0.0.1:4000"],
     ["dragoman send -a http://127.0.0.1:4000 --text hello", "one message and its answer"],

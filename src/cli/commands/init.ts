@@ -12,8 +12,8 @@ export interface InitFlags {
 }
 
 /** Creates a folder with a runnable agent. Existing files are not overwritten unless requested. */
-export async function init(output: Output, directory: string, flags: InitFlags): Promise<void> {
-  const root = resolve(directory);
+export async function init(output: Output, directory: string | undefined, flags: InitFlags): Promise<void> {
+  const root = resolve(directory ?? ".");
   const dependency = packageDependency(root);
   const files = scaffold({
     name: packageName(basename(root)),

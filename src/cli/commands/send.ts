@@ -15,6 +15,8 @@ import { type ClientFlags, openAgent, type Session, withSession } from "../sessi
 export interface SendFlags extends ClientFlags {
   readonly parts?: readonly PartFlag[];
   readonly acceptedOutput?: readonly string[];
+  /** The name of `--async` in the protocol. */
+  readonly returnImmediately?: boolean;
 }
 
 type SendRequest = {
@@ -24,7 +26,8 @@ type SendRequest = {
 };
 
 export function send(output: Output, args: readonly string[], flags: SendFlags): Promise<void> {
-  return withSession(flags, output, async (session) => {
+  const named = flags.returnImmediately === true ? { ...flags, async: true } : flags;
+  return withSession(named, output, async (session) => {
     const { settings } = session;
     const input = { isTerminal: process.stdin.isTTY === true, read: readStandardInput };
     const parts = await readParts(args, flags.parts ?? [], input);

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
+import { hasErrorCode } from "../../model/errors.ts";
 import type { DragomanServer } from "../../server/serve.ts";
 import { CommandError, EXIT, usageError } from "../errors.ts";
 import type { Output } from "../output.ts";
@@ -28,6 +29,22 @@ export async function serve(output: Output, config: string | undefined, flags: S
   await runUntilStopped(output, await startServer({ configFile, overrides, watch: flags.watch === true }));
 }
 
+/** Serves the built-in agents from memory, for trying things out without leaving files behind. */
+export async function demoServer(output: Output, flags: Pick<ServeFlags, "port">): Promise<void> {
+  const { BUILTIN_AGENTS } = await import("../../agents/builtin.ts");
+  const { serve } = await import("../../server/serve.ts");
+  const agents = Object.fromEntries(Object.entries(BUILTIN_AGENTS).map(([name, create]) => [name, create()]));
+  // Webhooks of its users are on this machine, the only one from which this server can be called.
+  const push = { allowPrivateTargets: true };
+  const options = { agents, default: "echo", store: "memory:", push, log: false as const, ...readAddress(flags) };
+  const server = await serve(options).catch((error: unknown) => {
+    if (!hasErrorCode(error, "EADDRINUSE") || flags.port !== undefined) throw error;
+    output.info("The usual port is taken; using a free one.");
+    return serve({ ...options, port: 0, grpcPort: 0 });
+  });
+  await runUntilStopped(output, server);
+}
+
 /** A path in a flag is relative to the working directory, one in the configuration to the configuration's folder. */
 function resolveStore(store: string): string {
   return store.startsWith("sqlite:") ? `sqlite:${resolve(store.slice("sqlite:".length))}` : store;
@@ -54,7 +71,7 @@ interface Address {
   readonly grpc?: false;
 }
 
-export function readAddress({ host, port, grpcPort }: Pick<ServeFlags, "host" | "port" | "grpcPort">): Address {
+function readAddress({ host, port, grpcPort }: Pick<ServeFlags, "host" | "port" | "grpcPort">): Address {
   return {
     ...(host === undefined ? {} : { host }),
     ...(port === undefined ? {} : { port: readPort("--port", port, "") }),
@@ -75,7 +92,7 @@ export function readPort(flag: string, text: string, otherwise: string): number 
 export type StartedServer = Pick<DragomanServer, "agents" | "close" | "closed" | "grpc" | "store" | "url">;
 
 /** Prints what is served and waits until the server closes. The first signal drains running tasks; a second one exits. */
-export async function runUntilStopped(output: Output, server: StartedServer): Promise<void> {
+async function runUntilStopped(output: Output, server: StartedServer): Promise<void> {
   output.write(renderBanner(server));
   let stopping = false;
   const onSignal = (signal: NodeJS.Signals): void => {
