@@ -7,7 +7,8 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { BUILTIN_AGENTS } from "../src/agents/builtin.ts";
 import { BUILTIN_NAMES } from "../src/agents/builtin-names.ts";
-import { CLI_ERROR_EXITS, CONNECTION_CODES, EXIT } from "../src/cli/errors.ts";
+import { CLI_ERROR_EXITS, EXIT, toFailure } from "../src/cli/errors.ts";
+import { CONNECTION_ERROR_CODES, ConnectionError } from "../src/client/errors.ts";
 import * as client from "../src/client/index.ts";
 import { METHODS } from "../src/dialects/a2a-v1/decode.ts";
 import { ERRORS } from "../src/dialects/a2a-v1/errors.ts";
@@ -245,7 +246,8 @@ describe("the command line", () => {
       A2ACLI_ERR_TIMEOUT: 5,
       A2ACLI_ERR_INTERNAL: 1,
     });
-    expect(Object.fromEntries(Object.entries(CONNECTION_CODES).map(([code, { exit }]) => [code, exit]))).toEqual({
+    const exits = CONNECTION_ERROR_CODES.map((code) => [code, toFailure(new ConnectionError(code, "x")).exit]);
+    expect(Object.fromEntries(exits)).toEqual({
       unreachable: 3,
       timeout: 5,
       aborted: 130,

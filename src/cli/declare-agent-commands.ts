@@ -64,7 +64,7 @@ function addPartOptions(command: Command): void {
   const setMediaType = (value: string): string => {
     const last = parts.at(-1);
     if (last === undefined)
-      throw new InvalidArgumentError("It belongs after the --text, --file or --data it describes.");
+      throw new InvalidArgumentError("It must follow the --text, --file or --data that it describes.");
     last.mediaType = value;
     return value;
   };

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import type { Output } from "./output.ts";
 import {
-  describeDefault,
+  isSwitch,
   longFlag,
   SETTINGS,
   type SettingDefinition,
@@ -47,11 +47,10 @@ export function outputOption(): Option {
 /** Defaults are documented, not set in commander: environment and files take precedence over them. */
 function createSettingOption(name: SettingName, description?: string): Option {
   const definition: SettingDefinition = SETTINGS[name];
-  const fallback = describeDefault(name);
-  const standard = fallback === undefined ? "" : ` (default: ${fallback})`;
+  const standard = definition.fallback === undefined ? "" : ` (default: ${definition.fallback})`;
   const variable = definition.secret === true ? ` [${variableName(name)}]` : "";
   const option = new Option(definition.flags, `${description ?? definition.description}${standard}${variable}`);
-  if (typeof definition.kind === "object") option.argParser(collect);
+  if (definition.list !== undefined) option.argParser(collect);
   return option;
 }
 
@@ -63,7 +62,7 @@ export function addSettings(
   for (const name of names) {
     command.addOption(createSettingOption(name, own[name]));
     // A flag can negate what the environment enables. `--wait` and `--async` negate each other.
-    if (SETTINGS[name].kind === "switch" && name !== "wait" && name !== "async") {
+    if (isSwitch(SETTINGS[name].flags) && name !== "wait" && name !== "async") {
       command.addOption(new Option(`--no-${longFlag(SETTINGS[name].flags)}`).hideHelp());
     }
   }

@@ -3,14 +3,7 @@ import { CONFIG_FLAGS, STREAM_FLAGS } from "./declare-options.ts";
 import { CommandExit, EXIT, type ExitCode, errorEnvelope, type Failure, toFailure, usageError } from "./errors.ts";
 import { type Output, printJson } from "./output.ts";
 import { createProgram } from "./program.ts";
-import {
-  describeSource,
-  formatValue,
-  longFlag,
-  resolveSetting,
-  SETTING_NAMES,
-  SETTINGS,
-} from "./settings/definitions.ts";
+import { formatValue, longFlag, resolveSetting, SETTING_NAMES, SETTINGS } from "./settings/definitions.ts";
 import { findSettingFiles } from "./settings/files.ts";
 
 const GLOBAL_FLAGS = [...SETTING_NAMES.map((name) => SETTINGS[name].flags as string), CONFIG_FLAGS, STREAM_FLAGS];
@@ -90,7 +83,7 @@ function isHelpOrVersion(error: CommanderError): boolean {
 }
 
 function toUsageError(error: CommanderError): Error {
-  return usageError(error.message.replace(/^error: /, ""), "dragoman <command> --help shows what is possible.");
+  return usageError(error.message.replace(/^error: /, ""), "Run dragoman <command> --help for usage.");
 }
 
 function reportFailure(output: Output, args: readonly string[], failure: Failure): void {
@@ -129,7 +122,7 @@ function describeEffectiveSetting(attribute: string): string | undefined {
   if (name === undefined) return undefined;
   try {
     const found = resolveSetting(name, {}, process.env, settingFiles());
-    return found === undefined ? undefined : `${formatValue(name, found.value)}, ${describeSource(found.source)}`;
+    return found === undefined ? undefined : `${formatValue(name, found.value)}, ${found.source}`;
   } catch {
     return undefined;
   }

@@ -100,11 +100,11 @@ describe("dragoman conformance", () => {
   });
 
   it.each([
-    [["--level", "maximum"], /--level must be must, should or may/],
+    [["--level", "maximum"], /--level must be one of MUST, SHOULD, MAY, not "MAXIMUM"/],
     [["--request-timeout", "soon"], /--request-timeout must be a duration/],
     [["--other-caller", "nonsense"], /--other-caller must look like name:value/],
     [["--transport", "PIGEON"], /--transport must be one of JSONRPC, HTTP\+JSON, GRPC/],
-    [["--a2a-version", "0.1"], /--a2a-version must be one of 1\.0, 0\.3 here/],
+    [["--a2a-version", "0.1"], /--a2a-version must be one of 1\.0, 0\.3, not "0\.1"/],
   ])("refuses %j", async (words, message) => {
     const { code, stderr } = await conformance("-a", server.url, ...words);
     expect(code).toBe(2);

@@ -11,6 +11,7 @@ import {
   type Scheme,
 } from "../../auth/login/security-schemes.ts";
 import { CommandError, usageError } from "../errors.ts";
+import { ifGiven, readInteger } from "../flag-values.ts";
 import { type Output, printJson } from "../output.ts";
 import { safeText } from "../render/text.ts";
 import { agentOrigin, isLoopbackOrigin, openVault, untrustedOrigins } from "../session/credentials.ts";
@@ -40,7 +41,7 @@ async function readSecret(output: Output, source: SecretSource): Promise<string 
   if (secret === undefined || secret === "") return undefined;
   output.addSecret(secret);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: headers must not contain them
-  if (/[\u0000-\u001f\u007f]/.test(secret)) throw usageError(`The ${source.what} is not one line of text.`);
+  if (/[\u0000-\u001f\u007f]/.test(secret)) throw usageError(`The ${source.what} must be a single line of text.`);
   return secret;
 }
 
@@ -50,7 +51,7 @@ async function requireSecret(output: Output, source: SecretSource): Promise<stri
   throw new CommandError(
     "A2ACLI_ERR_CREDENTIALS_MISSING",
     `The ${source.what} is missing.`,
-    `Give it in ${source.variable}, or on standard input with ${source.flag}.`,
+    `Set ${source.variable}, or pass it on standard input with ${source.flag}.`,
   );
 }
 
@@ -89,7 +90,7 @@ export function authLogin(output: Output, flags: AuthLoginFlags): Promise<void> 
       return;
     }
     const agent = agentOrigin(found.url, found.card);
-    if (agent === undefined) throw usageError("The card names no address that credentials could be kept for.");
+    if (agent === undefined) throw usageError("The card contains no address to store credentials for.");
     const way = chooseLogin(found.card, {
       scheme: flags.scheme,
       grant: grantOf(flags),
@@ -115,10 +116,12 @@ export function authLogin(output: Output, flags: AuthLoginFlags): Promise<void> 
 
 function checkFlags(flags: AuthLoginFlags): void {
   if (flags.secretStdin === true && flags.clientSecretStdin === true) {
-    throw usageError("--secret-stdin and --client-secret-stdin exclude each other: there is one standard input.");
+    throw usageError(
+      "--secret-stdin and --client-secret-stdin are mutually exclusive: there is only one standard input.",
+    );
   }
   if (flags.device === true && flags.flow !== undefined && flags.flow !== "device-code") {
-    throw usageError("--device is --flow device-code; it cannot be another flow as well.");
+    throw usageError("--device means --flow device-code and cannot be combined with another flow.");
   }
 }
 
@@ -178,7 +181,7 @@ async function obtainSecret(
 async function obtainPassword({ output }: Session, flags: AuthLoginFlags): Promise<StoredCredential> {
   const user = flags.user ?? (await promptFor(output, "user name", "text"));
   if (user === undefined || user === "" || user.includes(":")) {
-    throw new CommandError("A2ACLI_ERR_CREDENTIALS_MISSING", "A user name is needed, without a colon.", "Give --user.");
+    throw new CommandError("A2ACLI_ERR_CREDENTIALS_MISSING", "A user name without a colon is required.", "Set --user.");
   }
   const password = await requireSecret(output, {
     what: "password",
@@ -199,8 +202,8 @@ async function obtainTokens(
   if (clientId === undefined || clientId === "") {
     throw new CommandError(
       "A2ACLI_ERR_CREDENTIALS_MISSING",
-      `The scheme ${name} wants the id of a client that its authorization server knows.`,
-      "Give --client-id or A2ACLI_CLIENT_ID.",
+      `The scheme ${name} requires a client id that is registered with its authorization server.`,
+      "Set --client-id or A2ACLI_CLIENT_ID.",
     );
   }
   const grant = grantOf(flags) ?? (scheme.kind === "oauth2" ? scheme.grant : "authorization-code");
@@ -230,7 +233,7 @@ async function obtainTokens(
     requiredScopes: scopes,
     resource: flags.resource,
     issuer: flags.issuer,
-    redirectPort: readPort(flags.redirectPort),
+    redirectPort: ifGiven(flags.redirectPort, (text) => readInteger("--redirect-port", text, 1, 65_535)),
     allowLoopback: isLoopbackOrigin(agent),
     fetch: createServerFetch(agent, flags.issuer),
     signal: stop.signal,
@@ -258,13 +261,6 @@ function createServerFetch(agent: string, issuer: string | undefined): typeof gl
     allowPrivate: isLoopbackOrigin(agent),
     allow: trusted.map((url) => new URL(url).hostname),
   });
-}
-
-function readPort(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const port = Number(text);
-  if (Number.isInteger(port) && port > 0 && port < 65_536) return port;
-  throw usageError(`--redirect-port must be a port, not "${text}".`);
 }
 
 /** Interfaces on another origin than the card's receive no credentials unless the user allows it. */

@@ -80,7 +80,7 @@ export function authStatus(output: Output, flags: ClientFlags): Promise<void> {
     else output.write(views.map(renderCredential).join(""));
     if (settings.verbose) output.info(`Logins are kept in ${credentialFolder()}`);
     if (agent === undefined) {
-      if (views.length === 0) output.info("There are no logins.");
+      if (views.length === 0) output.info("No logins.");
       return;
     }
     if (views.some(({ state }) => state !== "expired")) return;
@@ -129,12 +129,12 @@ const ofAgent = (agent: string) => (all: readonly AgentCredentials[]) => all.fil
 /** Derived from the address alone if possible: logging out must not require that the agent still exists. */
 async function requireAgentOrigin(session: Session): Promise<string> {
   const { agentCard } = session.settings;
-  if (agentCard === undefined) throw usageError("No agent is named.", "Name one with -a/--agent-card, or take --all.");
+  if (agentCard === undefined) throw usageError("The agent is missing.", "Set -a/--agent-card, or use --all.");
   const origin = originOfTarget(agentCard);
   if (origin !== undefined) return origin;
   const { card, url } = await resolveCard(session);
   const found = agentOrigin(url, card);
-  if (found === undefined) throw usageError("The card names no address.");
+  if (found === undefined) throw usageError("The card contains no address.");
   return found;
 }
 

@@ -31,7 +31,7 @@ interface Conversation {
 export function chat(output: Output, flags: ClientFlags): Promise<void> {
   if (process.stdin.isTTY === true && !output.stdoutIsTerminal) {
     throw usageError(
-      "chat needs a terminal to answer to, or its messages on standard input.",
+      "chat requires a terminal for its output, or messages on standard input.",
       "Use dragoman send for a single message.",
     );
   }
@@ -100,7 +100,7 @@ async function onLine(conversation: Conversation, lines: Interface, line: string
     if (line === "/cancel") await cancelTask(conversation);
     else if (line === "/follow" && conversation.turn === undefined) await followTask(conversation);
     else if (line === "/help") output.info(HELP);
-    else if (line.startsWith("/")) output.info(`There is no ${line}. ${HELP}`);
+    else if (line.startsWith("/")) output.info(`Unknown command ${line}. ${HELP}`);
     else if (line !== "" && conversation.turn !== undefined)
       output.info("The agent is still busy. /cancel ends its task.");
     else if (line !== "") await takeTurn(conversation, line);
@@ -120,7 +120,7 @@ function takeTurn(conversation: Conversation, text: string): Promise<void> {
 function followTask(conversation: Conversation): Promise<void> {
   const { agent, session, taskId } = conversation;
   if (taskId === undefined) {
-    session.output.info("There is no task that waits.");
+    session.output.info("No task is waiting.");
     return Promise.resolve();
   }
   return runTurn(conversation, (signal) => subscribeToTask(session, agent, taskId, { signal }), {
@@ -198,7 +198,7 @@ async function cancelTask(conversation: Conversation): Promise<void> {
   const { agent, session, show } = conversation;
   const id = conversation.taskId ?? session.followedTask?.taskId;
   if (id === undefined) {
-    session.output.info("There is no task to cancel.");
+    session.output.info("No task to cancel.");
     return;
   }
   const task = await agent.cancel(id);

@@ -1,14 +1,13 @@
 import { type Output, printJson } from "../output.ts";
 import { field } from "../render/text.ts";
 import {
-  describeDefault,
-  describeSource,
   type FlagValues,
   formatValue,
   longFlag,
   resolveSetting,
   SETTING_NAMES,
   SETTINGS,
+  type SettingDefinition,
   variableName,
 } from "../settings/definitions.ts";
 import { findSettingFiles } from "../settings/files.ts";
@@ -33,12 +32,12 @@ export async function configShow(output: Output, file: string | undefined, flags
   const { output: format } = readSettings(flags, process.env, files);
   const shown = SETTING_NAMES.map((name): ShownSetting => {
     const found = resolveSetting(name, flags, process.env, files);
-    const value = found === undefined ? describeDefault(name) : formatValue(name, found.value);
+    const { fallback }: SettingDefinition = SETTINGS[name];
     return {
       name: longFlag(SETTINGS[name].flags),
       variable: variableName(name),
-      value: value ?? null,
-      source: describeSource(found?.source ?? { kind: "default" }),
+      value: found === undefined ? (fallback ?? null) : formatValue(name, found.value),
+      source: found?.source ?? "default",
     };
   });
   if (format === "json") {

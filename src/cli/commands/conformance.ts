@@ -1,11 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import {
   BINDINGS,
-  type Binding,
   type ConformanceOptions,
   CredentialsNeeded,
   LEVELS,
-  type Level,
   type MessageCodec,
   type Progress,
   REQUIREMENT_IDS,
@@ -23,9 +21,9 @@ import {
   type ProtoName,
   toBytes as toOldBytes,
 } from "../../dialects/a2a-v03/proto/schema.ts";
-import { parseDuration } from "../../model/duration.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { CommandError, CommandExit, EXIT, usageError } from "../errors.ts";
+import { readChoice, readDuration } from "../flag-values.ts";
 import { type Output, printJson } from "../output.ts";
 import { safeText, table } from "../render/text.ts";
 import { canonicalBinding } from "../session/choose-interfaces.ts";
@@ -121,9 +119,11 @@ async function buildOptions(session: Session, found: ResolvedCard): Promise<Conf
     headers: { ...parameters, ...credentials.headers },
     query: credentials.query,
     credentialNames: [...Object.keys(parameters).filter(isCredential), ...Object.keys(credentials.headers)],
-    bindings: settings.transport.map(toBinding),
+    bindings: settings.transport.map((text) => readChoice("--transport", canonicalBinding(text), BINDINGS)),
     ...(settings.transport.length === 0 ? { bindings: BINDINGS } : {}),
-    ...(settings.a2aVersion === undefined ? {} : { versions: [toVersion(settings.a2aVersion)] }),
+    ...(settings.a2aVersion === undefined
+      ? {}
+      : { versions: [readChoice("--a2a-version", settings.a2aVersion, VERSIONS)] }),
     insecure: settings.insecure,
     codecs: MESSAGE_CODECS,
     signal: stop.signal,
@@ -152,42 +152,16 @@ function isCredential(name: string): boolean {
   return /auth|key|token|cookie|secret/i.test(name);
 }
 
-function toBinding(text: string): Binding {
-  const name = canonicalBinding(text);
-  const known = BINDINGS.find((binding) => binding === name);
-  if (known === undefined) throw usageError(`--transport must be one of ${BINDINGS.join(", ")}, not "${text}".`);
-  return known;
-}
-
-function toVersion(text: string): Version {
-  const known = VERSIONS.find((version) => version === text);
-  if (known === undefined) throw usageError(`--a2a-version must be one of ${VERSIONS.join(", ")} here, not "${text}".`);
-  return known;
-}
-
 function readFlags(flags: ConformanceFlags, output: Output): Partial<ConformanceOptions> {
   const { failFast, level, only, otherCaller, requestTimeout, webhookHost } = flags;
   return {
-    ...(level === undefined ? {} : { level: toLevel(level) }),
+    ...(level === undefined ? {} : { level: readChoice("--level", level.toUpperCase(), LEVELS) }),
     ...(only === undefined ? {} : { only }),
     ...(failFast === undefined ? {} : { failFast }),
     ...(webhookHost === undefined ? {} : { webhookHost }),
-    ...(requestTimeout === undefined ? {} : { requestTimeoutMs: toMilliseconds(requestTimeout) }),
+    ...(requestTimeout === undefined ? {} : { requestTimeoutMs: readDuration("--request-timeout", requestTimeout) }),
     ...(otherCaller === undefined ? {} : { otherHeaders: toHeaders(otherCaller, output) }),
   };
-}
-
-function toLevel(text: string): Level {
-  const known = LEVELS.find((level) => level === text.toUpperCase());
-  if (known === undefined) throw usageError(`--level must be must, should or may, not "${text}".`);
-  return known;
-}
-
-function toMilliseconds(text: string): number {
-  const milliseconds = parseDuration(text, { typed: true });
-  if (milliseconds === undefined || milliseconds === 0)
-    throw usageError(`--request-timeout must be a duration such as 500ms or 10s, not "${text}".`);
-  return milliseconds;
 }
 
 function toHeaders(pairs: readonly string[], output: Output): Readonly<Record<string, string>> {

@@ -24,7 +24,7 @@ export async function init(output: Output, directory: string | undefined, flags:
   if (inTheWay.length > 0 && flags.force !== true) {
     throw new CommandError(
       "DRAGOMAN_ERR_FILE_EXISTS",
-      `In ${root} there is already ${inTheWay.join(", ")}. Nothing was written.`,
+      `Already in ${root}: ${inTheWay.join(", ")}. Nothing was written.`,
       "Choose another folder, or replace these files with --force.",
     );
   }

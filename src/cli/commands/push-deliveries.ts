@@ -4,6 +4,7 @@ import { AuditLog, type AuditOptions, type Operator, toRedeliveryRecord } from "
 import { systemClock } from "../../server/clock-and-ids.ts";
 import { type PendingDelivery, WEBHOOK_ROUTE } from "../../store/contract.ts";
 import { CommandError, usageError } from "../errors.ts";
+import { ifGiven, readInteger } from "../flag-values.ts";
 import { type Output, printJson } from "../output.ts";
 import { field } from "../render/text.ts";
 import { type StoreFlags, withStore } from "./store.ts";
@@ -44,12 +45,12 @@ export async function pushRedeliver(
   task: string | undefined,
   flags: PushRedeliverFlags,
 ): Promise<void> {
-  if (task === undefined && flags.all !== true) throw usageError("Which deliveries?", "Name a task, or say --all.");
-  if (task !== undefined && flags.all === true) throw usageError("--all is for all tasks; leave it out to name one.");
+  if (task === undefined && flags.all !== true) throw usageError("A task or --all is required.");
+  if (task !== undefined && flags.all === true) throw usageError("A task and --all are mutually exclusive.");
   if (task === undefined && (flags.id !== undefined || flags.from !== undefined)) {
-    throw usageError("--id and --from need a task.");
+    throw usageError("--id and --from require a task.");
   }
-  const from = flags.from === undefined ? undefined : readFrom(flags.from);
+  const from = ifGiven(flags.from, (text) => readInteger("--from", text, 1, Number.MAX_SAFE_INTEGER));
   await withStore(flags, "repair", async (store, config) => {
     const audit = await openAudit(output, config?.audit);
     const due = await store.redeliver({
@@ -63,8 +64,8 @@ export async function pushRedeliver(
     if (count === 0 && task !== undefined) {
       throw new CommandError(
         "DRAGOMAN_ERR_NOTHING_TO_REDELIVER",
-        "Nothing of this task waits to be delivered again.",
-        "dragoman push deliveries lists what does; --from sends again what was delivered before.",
+        "The task has no undelivered notifications.",
+        "dragoman push deliveries lists all; --from repeats deliveries that succeeded.",
       );
     }
     if (flags.output === "json") printJson(output, { store: store.description, redelivered: count }, "document");
@@ -99,11 +100,6 @@ function userName(): string {
   } catch {
     return `user ${process.getuid?.() ?? "unknown"}`;
   }
-}
-
-function readFrom(text: string): number {
-  if (/^\d{1,15}$/.test(text) && Number(text) >= 1) return Number(text);
-  throw usageError(`--from must be the number of an event, not "${text}".`);
 }
 
 function toJson(delivery: PendingDelivery): object {

@@ -10,10 +10,10 @@ import {
   verifyPushSignature,
 } from "../../auth/signatures/sign-push.ts";
 import { isObject } from "../../model/json.ts";
-import { CommandError, usageError } from "../errors.ts";
+import { CommandError } from "../errors.ts";
+import { ifGiven, readHttpUrl, readNumber, readPort } from "../flag-values.ts";
 import { type Output, printJson } from "../output.ts";
 import { field } from "../render/text.ts";
-import { readPort } from "./serve.ts";
 
 /** A webhook that verifies the push notifications it receives, for developers who write a receiver. */
 
@@ -230,8 +230,8 @@ const SECRET_VARIABLE = "DRAGOMAN_PUSH_SECRET";
 export async function pushInbox(output: Output, flags: PushInboxFlags): Promise<void> {
   const count = flags.count === undefined ? Number.POSITIVE_INFINITY : readNumber("--count", flags.count, 1, 1e9);
   const fail = flags.fail === undefined ? 0 : readNumber("--fail", flags.fail, 0, 100) / 100;
-  const port = readPort("--port", flags.port, "");
-  const origin = flags.publicUrl === undefined ? undefined : readOrigin(flags.publicUrl);
+  const port = readPort("--port", flags.port);
+  const origin = ifGiven(flags.publicUrl, (text) => readHttpUrl("--public-url", text).origin);
   let unverified = 0;
   let finish = (): void => {};
   const finished = new Promise<void>((resolve) => {
@@ -267,26 +267,9 @@ function readChecks({ token, jwks, issuer }: PushInboxFlags): InboxChecks {
   return {
     ...(token === undefined ? undefined : { token }),
     ...(secret === undefined || secret === "" ? undefined : { secret }),
-    ...(jwks === undefined ? undefined : { keys: readKeys(jwks) }),
+    ...(jwks === undefined ? undefined : { keys: createRemotePushKeys(readHttpUrl("--jwks", jwks)) }),
     ...(issuer === undefined ? undefined : { issuer }),
   };
-}
-
-function readKeys(url: string): PushKeys {
-  if (!/^https?:\/\//.test(url) || !URL.canParse(url))
-    throw usageError(`--jwks must be an http or https URL, not "${url}".`);
-  return createRemotePushKeys(new URL(url));
-}
-
-function readNumber(flag: string, text: string, least: number, most: number): number {
-  const value = Number(text);
-  if (text.trim() !== "" && value >= least && value <= most) return value;
-  throw usageError(`${flag} must be a number from ${least} to ${most}, not "${text}".`);
-}
-
-function readOrigin(url: string): string {
-  if (!URL.canParse(url)) throw usageError(`--public-url must be a URL, not "${url}".`);
-  return new URL(url).origin;
 }
 
 function renderNotification({ arrival, event, task, what, checks, answer, path }: ReceivedNotification): string {

@@ -149,9 +149,9 @@ describe("dragoman push inbox", () => {
   test.each([
     [["--fail", "101"], "--fail must be a number from 0 to 100"],
     [["--count", "0"], "--count must be a number from 1"],
-    [["--port", "x"], "--port must be 0 to 65535"],
+    [["--port", "x"], "--port must be a whole number from 0 to 65535"],
     [["--jwks", "keys.json"], "--jwks must be an http or https URL"],
-    [["--public-url", "here"], "--public-url must be a URL"],
+    [["--public-url", "here"], "--public-url must be an http or https URL"],
   ])("%j is refused", async (args, message) => {
     const { code, stderr } = await runInProcess("push", "inbox", ...args);
     expect(code).toBe(2);
@@ -221,10 +221,10 @@ describe("dragoman push deliveries and redeliver", () => {
   });
 
   test.each([
-    [["redeliver"], "Which deliveries?"],
-    [["redeliver", "task-1", "--all"], "--all is for all tasks"],
-    [["redeliver", "--all", "--from", "1"], "--id and --from need a task"],
-    [["redeliver", "task-1", "--from", "0"], "--from must be the number of an event"],
+    [["redeliver"], "A task or --all is required"],
+    [["redeliver", "task-1", "--all"], "A task and --all are mutually exclusive"],
+    [["redeliver", "--all", "--from", "1"], "--id and --from require a task"],
+    [["redeliver", "task-1", "--from", "0"], "--from must be a whole number from 1"],
     [["deliveries", "--store", "memory:"], "exists only while its server runs"],
   ])("%j is refused", async (args, message) => {
     const { code, stderr } = await runInProcess("push", ...args);
@@ -268,6 +268,6 @@ describe("dragoman push deliveries and redeliver", () => {
     await (await openStore(spec, { baseDirectory: folder, clock: systemClock, log: SILENT_LOG })).close();
     const { code, stderr } = await runInProcess("push", "redeliver", "task-1", "--store", spec);
     expect(code).toBe(1);
-    expect(stderr).toContain("Nothing of this task waits");
+    expect(stderr).toContain("The task has no undelivered notifications");
   });
 });

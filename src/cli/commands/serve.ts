@@ -2,7 +2,8 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { hasErrorCode } from "../../model/errors.ts";
 import type { DragomanServer } from "../../server/serve.ts";
-import { CommandError, EXIT, usageError } from "../errors.ts";
+import { CommandError, EXIT } from "../errors.ts";
+import { readPort } from "../flag-values.ts";
 import type { Output } from "../output.ts";
 import { quoteForShell, table } from "../render/text.ts";
 import { packageVersion } from "../version.ts";
@@ -59,8 +60,8 @@ export function findConfig(): string {
 function missingConfigError(file: string): CommandError {
   return new CommandError(
     "DRAGOMAN_ERR_CONFIG",
-    `There is no ${file}.`,
-    "dragoman init makes a project with one; dragoman demo-server serves the built-in agents without.",
+    `Configuration not found: ${file}.`,
+    "dragoman init creates a project with one; dragoman demo-server serves the built-in agents without one.",
   );
 }
 
@@ -74,19 +75,13 @@ interface Address {
 function readAddress({ host, port, grpcPort }: Pick<ServeFlags, "host" | "port" | "grpcPort">): Address {
   return {
     ...(host === undefined ? {} : { host }),
-    ...(port === undefined ? {} : { port: readPort("--port", port, "") }),
+    ...(port === undefined ? {} : { port: readPort("--port", port) }),
     ...(grpcPort === undefined ? {} : readGrpcPort(grpcPort)),
   };
 }
 
 function readGrpcPort(text: string): Pick<Address, "grpc" | "grpcPort"> {
   return text === "off" ? { grpc: false } : { grpcPort: readPort("--grpc-port", text, " or off") };
-}
-
-export function readPort(flag: string, text: string, otherwise: string): number {
-  const port = Number(text);
-  if (/^\d+$/.test(text) && port <= 65_535) return port;
-  throw usageError(`${flag} must be 0 to 65535${otherwise}, not "${text}".`);
 }
 
 export type StartedServer = Pick<DragomanServer, "agents" | "close" | "closed" | "grpc" | "store" | "url">;

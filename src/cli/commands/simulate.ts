@@ -2,7 +2,6 @@ import { randomBytes, randomInt } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createInterface, type Interface } from "node:readline";
 import { stringify } from "yaml";
-import { parseDuration } from "../../model/duration.ts";
 import { systemClock } from "../../server/clock-and-ids.ts";
 import {
   type CloudCredentials,
@@ -22,11 +21,11 @@ import {
   seededRandom,
 } from "../../simulator/index.ts";
 import { CommandError, toFailure, usageError } from "../errors.ts";
+import { readChoice, readDuration, readHttpUrl, readInteger, readPort } from "../flag-values.ts";
 import { type Output, printJson } from "../output.ts";
 import { safeLine } from "../render/text.ts";
 import { PhoneTerminal } from "../simulate/phone-terminal.ts";
 import { readTraits } from "../simulate/platform-traits.ts";
-import { readPort } from "./serve.ts";
 
 export interface SimulateFlags {
   readonly port: string;
@@ -46,19 +45,19 @@ export interface SimulateFlags {
 
 /** Runs the platform on this machine, with a phone to send messages from. */
 export async function simulateXiaoyi(output: Output, flags: SimulateFlags): Promise<void> {
-  const timeoutMs = readTimeout(flags.timeout);
+  const timeoutMs = readDuration("--timeout", flags.timeout);
   const names = readScenarioNames(flags.scenario ?? []);
   const phrases = Object.fromEntries((flags.phrase ?? []).map(readPhrase));
   rejectUnusedFlags(flags);
   const script = flags.script === undefined ? undefined : await readScript(flags.script);
-  const seed = flags.seed === undefined ? randomInt(2 ** 31) : readSeed(flags.seed);
+  const seed = flags.seed === undefined ? randomInt(2 ** 31) : readInteger("--seed", flags.seed, 0, 9_999_999_999);
   const agent = agentFrom(process.env);
   const traits = readTraits(flags.trait ?? []);
   const simulator = await createSimulator({
     ...traits,
     clock: systemClock,
     random: seededRandom(seed),
-    port: readPort("--port", flags.port, ""),
+    port: readPort("--port", flags.port),
     agents: [agent],
     profile: flags.profile,
     device: flags.device,
@@ -105,8 +104,7 @@ function agentFrom(environment: Readonly<Record<string, string | undefined>>): R
 }
 
 function cloudOptions(url: string, agent: RegisteredAgent, flags: SimulateFlags) {
-  if (!/^https?:\/\//.test(url) || !URL.canParse(url))
-    throw usageError(`--http must be an http or https URL, not "${url}".`);
+  readHttpUrl("--http", url);
   const key = process.env[VARIABLES.apiKey];
   const credentials: CloudCredentials =
     key === undefined || key === ""
@@ -154,7 +152,7 @@ async function runScript(
   for await (const line of open()) if (!(await terminal.handleLine(line, true))) break;
   const count = simulator.violations.filter((violation) => !isNote(violation)).length;
   if (count > 0)
-    throw new CommandError("DRAGOMAN_ERR_RULES_BROKEN", `The agent broke rules of the platform, ${count} times.`);
+    throw new CommandError("DRAGOMAN_ERR_RULES_BROKEN", `The agent violated rules of the platform: ${count}.`);
   const { unanswered } = terminal;
   if (unanswered > 0) throw new CommandError("DRAGOMAN_ERR_UNANSWERED", `Messages without an answer: ${unanswered}.`);
 }
@@ -200,7 +198,8 @@ async function runScenarios(
   names: readonly ScenarioName[],
   { flags, output, phrases, seed, simulator, timeoutMs }: ScenarioRun,
 ): Promise<void> {
-  const disconnects = flags.disconnects === undefined ? DEFAULT_DISCONNECTS : readCount(flags.disconnects);
+  const disconnects =
+    flags.disconnects === undefined ? DEFAULT_DISCONNECTS : readInteger("--disconnects", flags.disconnects, 1, 9999);
   let failed = 0;
   for (const name of names) {
     output.info(output.dim(`${name}: ${SCENARIOS[name].about} …`));
@@ -216,12 +215,7 @@ async function runScenarios(
 
 function readScenarioNames(given: readonly string[]): readonly ScenarioName[] {
   if (given.includes("all")) return SCENARIO_NAMES;
-  return given.map((name) => {
-    const known = SCENARIO_NAMES.find((candidate) => candidate === name);
-    if (known === undefined)
-      throw usageError(`There is no scenario ${name}.`, `There are ${SCENARIO_NAMES.join(", ")}, and all.`);
-    return known;
-  });
+  return given.map((name) => readChoice("--scenario", name, SCENARIO_NAMES));
 }
 
 function readPhrase(given: string): readonly [string, string] {
@@ -233,35 +227,18 @@ function readPhrase(given: string): readonly [string, string] {
 
 /** Flags that would have no effect are usage errors. */
 function rejectUnusedFlags({ disconnects, http, phrase, scenario, stateless, trait }: SimulateFlags): void {
-  if (stateless === true && http === undefined) throw usageError("--stateless goes with --http.");
-  if (trait !== undefined && http !== undefined) throw usageError("--trait is for agents that dial, not for --http.");
-  if (phrase !== undefined && scenario === undefined) throw usageError("--phrase goes with --scenario.");
-  if (disconnects !== undefined && scenario === undefined) throw usageError("--disconnects goes with --scenario.");
+  if (stateless === true && http === undefined) throw usageError("--stateless requires --http.");
+  if (trait !== undefined && http !== undefined) throw usageError("--trait cannot be combined with --http.");
+  if (phrase !== undefined && scenario === undefined) throw usageError("--phrase requires --scenario.");
+  if (disconnects !== undefined && scenario === undefined) throw usageError("--disconnects requires --scenario.");
 }
 
 async function readScript(path: string): Promise<readonly string[]> {
   try {
     return (await readFile(path, "utf8")).split(/\r?\n/);
   } catch {
-    throw usageError(`--script: ${path} cannot be read.`);
+    throw usageError(`Cannot read the script ${path}.`);
   }
-}
-
-function readTimeout(text: string): number {
-  const milliseconds = parseDuration(text, { typed: true });
-  if (milliseconds === undefined || milliseconds === 0)
-    throw usageError(`--timeout must be a duration such as 30s, not "${text}".`);
-  return milliseconds;
-}
-
-function readCount(text: string): number {
-  if (/^[1-9]\d{0,3}$/.test(text)) return Number(text);
-  throw usageError(`--disconnects must be a number from 1 to 9999, not "${text}".`);
-}
-
-function readSeed(text: string): number {
-  if (/^\d{1,10}$/.test(text)) return Number(text);
-  throw usageError(`--seed must be a whole number, not "${text}".`);
 }
 
 const OUTCOME_LABELS = { passed: "passed", failed: "FAILED", "not-shown": "not shown" } as const satisfies Record<

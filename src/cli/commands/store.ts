@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
-import { parseDuration } from "../../model/duration.ts";
 import { SILENT_LOG } from "../../model/ports.ts";
 import { systemClock } from "../../server/clock-and-ids.ts";
 import type { DragomanConfig } from "../../server/config/index.ts";
 import type { StoreStats, TaskStore } from "../../store/contract.ts";
 import { openStore } from "../../store/open.ts";
 import { CommandError, usageError } from "../errors.ts";
+import { readDuration } from "../flag-values.ts";
 import { type Output, printJson } from "../output.ts";
 import { field } from "../render/text.ts";
 import { findConfig } from "./serve.ts";
@@ -39,9 +39,7 @@ export async function storeMigrate(output: Output, flags: StoreFlags): Promise<v
 }
 
 export async function storePrune(output: Output, flags: StorePruneFlags): Promise<void> {
-  const age = parseDuration(flags.olderThan, { typed: true });
-  if (age === undefined)
-    throw usageError(`--older-than must be a duration such as 30d or 12h, not "${flags.olderThan}".`);
+  const age = readDuration("--older-than", flags.olderThan, 0);
   if (flags.yes !== true) await confirmPrune(output, flags.olderThan);
   await withStore(flags, "serve", async (store) => {
     let removed = 0;

@@ -4,6 +4,7 @@ import type { StreamEvent } from "../../model/event.ts";
 import type { ListInput } from "../../model/operation.ts";
 import { TASK_STATES, type Task, type TaskState } from "../../model/task.ts";
 import { usageError } from "../errors.ts";
+import { ifGiven, readInteger } from "../flag-values.ts";
 import { type Output, printJson } from "../output.ts";
 import { StreamRenderer } from "../render/stream.ts";
 import { renderListedTask } from "../render/task.ts";
@@ -20,7 +21,7 @@ export interface TaskGetFlags extends ClientFlags {
 export function taskGet(output: Output, id: string | undefined, flags: TaskGetFlags): Promise<void> {
   return withSession(flags, output, async (session) => {
     const taskId = requireTaskId(session, id);
-    const historyLength = readCount("--history", flags.history);
+    const historyLength = ifGiven(flags.history, (text) => readInteger("--history", text));
     const options = historyLength === undefined ? {} : { historyLength };
     const agent = await openAgent(session);
     const { wait } = session.settings;
@@ -42,14 +43,9 @@ function reportUnspecified(session: Session, id: string): void {
 /** The task id of a command: its argument, or the setting `--task-id`. */
 export function requireTaskId(session: Session, id: string | undefined): string {
   const found = id ?? session.settings.taskId;
-  if (found === undefined || found === "") throw usageError("No task is named.", "Give the task's id as the argument.");
+  if (found === undefined || found === "")
+    throw usageError("The task id is missing.", "Pass it as the argument, or as --task-id.");
   return found;
-}
-
-function readCount(flag: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw usageError(`${flag} must be a whole number, not "${text}".`);
 }
 
 export interface TaskListFlags extends ClientFlags {
@@ -138,11 +134,10 @@ function createTaskPrinter(
 }
 
 function readQuery({ settings }: Session, flags: TaskListFlags): ListInput {
-  const pageSize = readCount("--page-size", flags.pageSize);
-  if (pageSize !== undefined && (pageSize < 1 || pageSize > 100)) throw usageError("--page-size must be 1 to 100.");
+  const pageSize = ifGiven(flags.pageSize, (text) => readInteger("--page-size", text, 1, 100));
   if (flags.all === true && flags.pageToken !== undefined)
-    throw usageError("--all and --page-token exclude each other.");
-  const historyLength = readCount("--history", flags.history);
+    throw usageError("--all and --page-token are mutually exclusive.");
+  const historyLength = ifGiven(flags.history, (text) => readInteger("--history", text));
   return {
     ...(settings.contextId === undefined ? {} : { contextId: settings.contextId }),
     ...(flags.status === undefined ? {} : { status: readState(flags.status) }),
@@ -186,7 +181,7 @@ export function taskSubscribe(output: Output, id: string | undefined, flags: Tas
   return withSession(flags, output, async (session) => {
     const { settings } = session;
     const taskId = requireTaskId(session, id);
-    const after = readCount("--after", flags.after);
+    const after = ifGiven(flags.after, (text) => readInteger("--after", text));
     const agent = await openAgent(session);
     if (agent.card.capabilities.streaming !== true) {
       throw new ProtocolError("UNSUPPORTED_OPERATION", "The agent does not stream. Use task get --wait instead.");

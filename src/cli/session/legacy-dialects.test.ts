@@ -33,7 +33,7 @@ function interfaceOf(protocolVersion: string) {
 }
 
 const methods = () => agent.received.map(({ body }) => body.method);
-const OLDER = "The agent offers nothing of A2A 1.0 or later; speaking a2a-v03 over JSONRPC.\n";
+const OLDER = "The agent offers nothing of A2A 1.0 or later; using a2a-v03 over JSONRPC.\n";
 
 describe("older dialects", () => {
   it("are spoken when the card offers nothing newer, and that is said", async () => {

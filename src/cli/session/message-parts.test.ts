@@ -55,8 +55,8 @@ describe("message parts", () => {
   });
 
   it.each([
-    [[], [], terminal, "There is no message"],
-    [[], [], piped(""), "There is no message"],
+    [[], [], terminal, "The message is missing"],
+    [[], [], piped(""), "The message is missing"],
     [["-"], [{ kind: "data" as const, value: "-" }], piped("x"), "only once"],
     [[], [{ kind: "data" as const, value: "-" }], piped("{"), "is not JSON"],
     [[], [{ kind: "file" as const, value: "no-such-file" }], terminal, "ENOENT"],

@@ -31,8 +31,8 @@ export async function readParts(
   const piped = input.isTerminal ? "" : await readText(input.read);
   if (piped === "")
     throw usageError(
-      "There is no message.",
-      `Say it in the arguments, with --text, --file or --data, or on standard input: dragoman send -a <agent> --text "hello"`,
+      "The message is missing.",
+      `Pass it as an argument, with --text, --file or --data, or on standard input: dragoman send -a <agent> --text "hello"`,
     );
   return [{ text: piped }];
 }
@@ -99,7 +99,7 @@ async function readLocalFile(flag: string, path: string): Promise<Buffer> {
     return await readFile(path);
   } catch (error) {
     throw usageError(
-      `${flag}: ${path} cannot be read (${error instanceof Error && "code" in error ? error.code : error}).`,
+      `${flag}: cannot read ${path} (${error instanceof Error && "code" in error ? error.code : error}).`,
     );
   }
 }

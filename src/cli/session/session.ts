@@ -117,7 +117,7 @@ function explainError(error: unknown, session: Session): unknown {
       ? new CommandError("A2ACLI_ERR_AUTH_FAILED", `The agent refused the credentials: ${error.message}`, hint, {
           cause: error,
         })
-      : new CommandError("A2ACLI_ERR_CREDENTIALS_MISSING", `The agent wants credentials: ${error.message}`, hint, {
+      : new CommandError("A2ACLI_ERR_CREDENTIALS_MISSING", `The agent requires credentials: ${error.message}`, hint, {
           cause: error,
         });
   }
@@ -167,10 +167,7 @@ export interface ResolvedCard {
 export async function resolveCard(session: Session): Promise<ResolvedCard> {
   const { output, settings, stop } = session;
   if (settings.agentCard === undefined) {
-    throw usageError(
-      "No agent is named.",
-      "Name one with -a/--agent-card or A2ACLI_AGENT_CARD: a host, a URL or a file.",
-    );
+    throw usageError("The agent is missing.", "Set -a/--agent-card or A2ACLI_AGENT_CARD to a host, a URL or a file.");
   }
   if (settings.insecure) disableCertificateChecks(session);
   const { fetchCard } = await import("../../client/index.ts");
@@ -203,7 +200,7 @@ function toCardError(error: unknown): unknown {
   return new CommandError(
     "A2ACLI_ERR_CARD_NOT_FOUND",
     error.message,
-    "Give -a/--agent-card a host, a base URL, the full URL of the card, or a file.",
+    "Set -a/--agent-card to a host, a base URL, the full URL of the card, or a file.",
     { cause: error },
   );
 }
@@ -261,12 +258,12 @@ export async function connectTo(session: Session, card: AgentCard): Promise<Remo
   warnOfExposedCredentials(session, agent.interface);
   if (isOlder) {
     const { binding, dialect } = agent.interface;
-    output.info(`The agent offers nothing of A2A 1.0 or later; speaking ${dialect} over ${binding}.`);
+    output.info(`The agent offers nothing of A2A 1.0 or later; using ${dialect} over ${binding}.`);
   }
   if (settings.debug) {
     const { binding, dialect, tenant, url } = agent.interface;
     output.info(
-      output.dim(`Speaking ${dialect} over ${binding} with ${url}${tenant === undefined ? "" : `, tenant ${tenant}`}`),
+      output.dim(`Using ${dialect} over ${binding} with ${url}${tenant === undefined ? "" : `, tenant ${tenant}`}`),
     );
   }
   return agent;

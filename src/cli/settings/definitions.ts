@@ -1,166 +1,160 @@
 import { DIALECT_NAMES } from "../../client/dialect-names.ts";
-import { formatDuration } from "../../model/duration.ts";
+import { SIGNATURE_POLICIES } from "../../client/options.ts";
+import { isObject, type JsonObject } from "../../model/json.ts";
 import { usageError } from "../errors.ts";
+import { readChoice, readDuration } from "../flag-values.ts";
 import type { SettingFile } from "./files.ts";
-
-/** How a setting's value is parsed. A list is given as repeated flags, or in one variable with its separator. */
-type SettingKind = "text" | "json" | "switch" | "duration" | "format" | { readonly list: string };
 
 export interface SettingDefinition {
   readonly flags: string;
-  readonly kind: SettingKind;
   readonly description: string;
   /** A description of the default. */
   readonly fallback?: string;
   readonly secret?: true;
+  /** Separator of the values in a variable; on the command line, the flag is repeated. */
+  readonly list?: string;
+  /** Parses the value; `flag` is for the error message. */
+  readonly read?: (flag: string, text: string) => unknown;
 }
+
+const FORMATS = ["text", "json"] as const;
 
 /** Options that can also be set in the environment or a file, keyed by the name of their long flag. */
 export const SETTINGS = {
   agentCard: {
     flags: "-a, --agent-card <ref>",
-    kind: "text",
     description: "the agent: a host, a base URL, the URL of its card, or a file with the card",
   },
   output: {
     flags: "-o, --output <format>",
-    kind: "format",
     description: "text for people, json for the protocol's own types",
     fallback: "text",
+    read: (flag, text) => readChoice(flag, text, FORMATS),
   },
   transport: {
     flags: "--transport <binding>",
-    kind: { list: "," },
+    list: ",",
     description: "binding to prefer (JSONRPC, HTTP+JSON, GRPC); repeat it, best first",
     fallback: "the agent's own order",
   },
   a2aVersion: {
     flags: "--a2a-version <version>",
-    kind: "text",
     description: "protocol version to speak and no other, e.g. 1.0, 0.3 or 0.1",
     fallback: "1.0 or later; an older one if the agent offers nothing newer",
+    read: readVersion,
   },
   dialect: {
     flags: "--dialect <name>",
-    kind: "text",
     description: `dialect to speak and no other: ${DIALECT_NAMES.join(", ")}`,
     fallback: "from the agent's card",
+    read: (flag, text) => readChoice(flag, text, DIALECT_NAMES),
   },
   bearer: {
     flags: "--bearer <token>",
-    kind: "text",
     secret: true,
     description:
       "bearer token; other users can see it in the process list and it stays in the shell's history, the variable avoids both",
   },
   apiKey: {
     flags: "--api-key <key>",
-    kind: "text",
     secret: true,
     description: "API key, sent where the card says; visible like --bearer, prefer the variable",
   },
   accessKey: {
     flags: "--access-key <key>",
-    kind: "text",
     description: "names the secret key that requests are signed with, for dialects that sign (xiaoyi-http)",
   },
   secretKey: {
     flags: "--secret-key <key>",
-    kind: "text",
     secret: true,
     description: "signs requests and is never sent; with --access-key, visible like --bearer, prefer the variable",
   },
   authCode: {
     flags: "--auth-code <code>",
-    kind: "text",
     secret: true,
     description: "code of a user's login, exchanged with the agent before the first message (xiaoyi-http)",
   },
   svcParam: {
     flags: "--svc-param <name:value>",
-    kind: { list: "\n" },
+    list: "\n",
     secret: true,
     description: "service parameter sent with every request (an HTTP header); may be repeated",
+    read: readServiceParameter,
   },
   credentialOrigin: {
     flags: "--credential-origin <origin>",
-    kind: { list: "," },
+    list: ",",
     description:
       "origin besides the card's own that credentials may go to, e.g. https://api.example.com; may be repeated",
     fallback: "only where the card is",
+    read: readOrigin,
   },
   signatures: {
     flags: "--signatures <policy>",
-    kind: "text",
     description: "what becomes of a card that no trusted key has signed: require refuses it, prefer and ignore use it",
     fallback: "ignore; prefer with --card-key or --jku-origin",
+    read: (flag, text) => readChoice(flag, text, SIGNATURE_POLICIES),
   },
   cardKey: {
     flags: "--card-key <file>",
-    kind: { list: "," },
+    list: ",",
     description: "public key that signs the agent's card (PEM, JWK or JWK set); may be repeated",
   },
   jkuOrigin: {
     flags: "--jku-origin <origin>",
-    kind: { list: "," },
+    list: ",",
     description: "https origin from which keys that a card's signature names may be fetched; may be repeated",
     fallback: "none",
+    read: readOrigin,
   },
   insecure: {
     flags: "--insecure",
-    kind: "switch",
     description: "accept any TLS certificate; for development only",
     fallback: "certificates are verified",
   },
   timeout: {
     flags: "--timeout <duration>",
-    kind: "duration",
     description: "give up after this long (500ms, 30s, 5m)",
     fallback: "as long as the task takes",
+    read: readDuration,
   },
   pollInterval: {
     flags: "--poll-interval <duration>",
-    kind: "duration",
     description: "how often to ask for the task's state where it has to be asked for",
     fallback: "2s",
+    read: readDuration,
   },
   verbose: {
     flags: "--verbose",
-    kind: "switch",
     description: "show every part with its media type, name and metadata, also of what is sent",
     fallback: "concise",
   },
   debug: {
     flags: "--debug",
-    kind: "switch",
     description: "show the exchange with the agent on stderr; credentials are left out",
     fallback: "off",
   },
   async: {
     flags: "--async",
-    kind: "switch",
     description: "do not wait: print the identifiers and leave",
     fallback: "wait until the task ends or needs the caller",
   },
   wait: {
     flags: "--wait",
-    kind: "switch",
     description: "wait until the task ends or needs the caller",
   },
   contextId: {
     flags: "--context-id <id>",
-    kind: "text",
     description: "context the message or the tasks belong to",
   },
   taskId: {
     flags: "--task-id <id>",
-    kind: "text",
     description: "existing task to address",
   },
   metadata: {
     flags: "--metadata <json>",
-    kind: "json",
     description: "JSON object sent as the request's metadata",
+    read: readMetadata,
   },
 } as const satisfies Record<string, SettingDefinition>;
 
@@ -171,6 +165,10 @@ export function longFlag(flags: string): string {
   return /--([a-z0-9-]+)/.exec(flags)?.[1] ?? flags;
 }
 
+export function flagName(name: SettingName): string {
+  return `--${longFlag(SETTINGS[name].flags)}`;
+}
+
 export function variableName(name: SettingName): string {
   return `A2ACLI_${longFlag(SETTINGS[name].flags).replaceAll("-", "_").toUpperCase()}`;
 }
@@ -178,15 +176,10 @@ export function variableName(name: SettingName): string {
 /** Flags as parsed by commander: a string, a boolean or a list. */
 export type FlagValues = Readonly<Partial<Record<SettingName, string | boolean | readonly string[]>>>;
 
-type SettingSource =
-  | { readonly kind: "flag" }
-  | { readonly kind: "environment"; readonly variable: string }
-  | { readonly kind: "file"; readonly path: string }
-  | { readonly kind: "default" };
-
 export interface ResolvedSetting {
   readonly value: string | boolean | readonly string[];
-  readonly source: SettingSource;
+  /** `flag`, or the variable or file with its name. */
+  readonly source: string;
 }
 
 /** Precedence: flag, environment, then the files in the given order, nearest first. */
@@ -197,50 +190,38 @@ export function resolveSetting(
   files: readonly SettingFile[],
 ): ResolvedSetting | undefined {
   const given = flags[name];
-  if (given !== undefined) return { value: given, source: { kind: "flag" } };
+  if (given !== undefined) return { value: given, source: "flag" };
   const variable = variableName(name);
   const fromEnvironment = environment[variable];
   if (fromEnvironment !== undefined && fromEnvironment !== "") {
-    return { value: parseSetting(name, fromEnvironment), source: { kind: "environment", variable } };
+    return { value: parseSetting(name, fromEnvironment), source: `environment ${variable}` };
   }
   for (const file of files) {
     const value = file.values[variable];
     if (value !== undefined && value !== "") {
-      return { value: parseSetting(name, value), source: { kind: "file", path: file.path } };
+      return { value: parseSetting(name, value), source: `file ${file.path}` };
     }
   }
   return undefined;
 }
 
 function parseSetting(name: SettingName, text: string): string | boolean | readonly string[] {
-  const kind: SettingKind = SETTINGS[name].kind;
-  if (kind === "switch") return parseBoolean(name, text);
-  if (typeof kind === "object") {
-    return text
-      .split(kind.list)
-      .map((item) => item.trim())
-      .filter((item) => item !== "");
-  }
-  return text;
+  const { flags, list }: SettingDefinition = SETTINGS[name];
+  if (isSwitch(flags)) return parseBoolean(name, text);
+  if (list === undefined) return text;
+  const items = text.split(list).map((item) => item.trim());
+  return items.filter((item) => item !== "");
+}
+
+/** Flags that take no value. */
+export function isSwitch(flags: string): boolean {
+  return !flags.includes("<");
 }
 
 function parseBoolean(name: SettingName, text: string): boolean {
   if (/^(1|true|yes|on)$/i.test(text)) return true;
   if (/^(0|false|no|off)$/i.test(text)) return false;
   throw usageError(`${variableName(name)} must be true or false, not "${text}".`);
-}
-
-export function describeSource(source: SettingSource): string {
-  switch (source.kind) {
-    case "flag":
-      return "flag";
-    case "environment":
-      return `environment ${source.variable}`;
-    case "file":
-      return `file ${source.path}`;
-    case "default":
-      return "default";
-  }
 }
 
 /** A setting's value for display; of secrets, only that they are set. */
@@ -250,9 +231,34 @@ export function formatValue(name: SettingName, value: ResolvedSetting["value"]):
   return typeof value === "object" ? value.join(", ") : String(value);
 }
 
-export const DEFAULT_POLL_INTERVAL_MS = 2000;
+function readVersion(flag: string, text: string): string {
+  if (/^\d+\.\d+$/.test(text)) return text;
+  throw usageError(`${flag} must look like 1.0, not "${text}".`);
+}
 
-export function describeDefault(name: SettingName): string | undefined {
-  const definition: SettingDefinition = SETTINGS[name];
-  return name === "pollInterval" ? formatDuration(DEFAULT_POLL_INTERVAL_MS) : definition.fallback;
+function readOrigin(flag: string, text: string): string {
+  if (/^https?:\/\//i.test(text) && URL.canParse(text) && new URL(text).pathname === "/") return new URL(text).origin;
+  throw usageError(`${flag} must look like https://host or https://host:port, not "${text}".`);
+}
+
+function readServiceParameter(flag: string, text: string): readonly [name: string, value: string] {
+  const colon = text.indexOf(":");
+  const name = text.slice(0, colon).trim();
+  const value = text.slice(colon + 1).trim();
+  if (colon < 1 || !/^[\w!#$%&'*+.^`|~-]+$/.test(name)) throw usageError(`${flag} must look like name:value.`);
+  // The value may be a credential: it must not appear in the message.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: header values must not contain them
+  if (/[\u0000-\u0008\u000a-\u001f\u007f]/.test(value))
+    throw usageError(`The value of ${flag} ${name} is not one line.`);
+  return [name, value];
+}
+
+function readMetadata(flag: string, text: string): JsonObject {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (isObject(value)) return value;
+  } catch {
+    // Reported below, like a value of the wrong type.
+  }
+  throw usageError(`${flag} must be a JSON object such as '{"key":"value"}'.`);
 }

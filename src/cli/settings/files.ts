@@ -37,7 +37,7 @@ function globalSettingsPath(home: string = homedir()): string {
 function readExplicitFile(search: FileSearch): SettingFile {
   const path = resolve(search.workingDirectory, search.explicit ?? "");
   const file = readSettingFile(path);
-  if (file === undefined) throw usageError(`--config: ${path} cannot be read.`);
+  if (file === undefined) throw usageError(`--config: cannot read ${path}.`);
   return file;
 }
 

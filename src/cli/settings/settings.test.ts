@@ -45,13 +45,13 @@ describe("settings", () => {
     expect(resolveSetting("agentCard", { agentCard: "flag" }, environment, files)).toMatchObject({ value: "flag" });
     expect(resolveSetting("agentCard", {}, environment, files)).toEqual({
       value: "environment",
-      source: { kind: "environment", variable: "A2ACLI_AGENT_CARD" },
+      source: "environment A2ACLI_AGENT_CARD",
     });
     expect(resolveSetting("agentCard", {}, {}, files)).toEqual({
       value: "near",
-      source: { kind: "file", path: "near" },
+      source: "file near",
     });
-    expect(resolveSetting("contextId", {}, {}, files)).toEqual({ value: "c", source: { kind: "file", path: "far" } });
+    expect(resolveSetting("contextId", {}, {}, files)).toEqual({ value: "c", source: "file far" });
     expect(resolveSetting("taskId", {}, {}, files)).toBeUndefined();
   });
 
@@ -75,7 +75,7 @@ describe("settings", () => {
     expect(readSettings({}, environment, []).async).toBe(true);
     expect(readSettings({ wait: true }, environment, []).async).toBe(false);
     expect(readSettings({ wait: false }, {}, []).async).toBe(true);
-    expect(() => readSettings({ wait: true, async: true }, {}, [])).toThrow("exclude each other");
+    expect(() => readSettings({ wait: true, async: true }, {}, [])).toThrow("mutually exclusive");
   });
 
   it("never take --stream from anywhere but the flag", () => {
@@ -95,7 +95,7 @@ describe("settings", () => {
   });
 
   it.each([
-    [{ output: "yaml" }, "text or json"],
+    [{ output: "yaml" }, "text, json"],
     [{ timeout: "soon" }, "duration"],
     [{ pollInterval: "0" }, "duration"],
     [{ a2aVersion: "one" }, "look like 1.0"],
@@ -147,6 +147,6 @@ describe("setting files", () => {
   it("can be named, and must then exist", () => {
     writeFileSync(join(root, "agent.env"), "A2ACLI_OUTPUT=json\n");
     expect(find(join(root, "agent.env"))[0]?.values).toEqual({ A2ACLI_OUTPUT: "json" });
-    expect(() => find("missing.env")).toThrow("cannot be read");
+    expect(() => find("missing.env")).toThrow("cannot read");
   });
 });

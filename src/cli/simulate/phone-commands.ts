@@ -1,8 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
-import { parseDuration } from "../../model/duration.ts";
+import { isObject } from "../../model/json.ts";
 import { DEFAULT_STYLE, type DeviceEvent, type Simulator, type WireStyle } from "../../simulator/index.ts";
 import { usageError } from "../errors.ts";
+import { readChoice, readDuration, readInteger } from "../flag-values.ts";
 import { mediaTypeOf } from "../session/message-parts.ts";
 
 /** What phone commands operate on. */
@@ -71,7 +72,7 @@ export const PHONE_COMMANDS: Readonly<Record<string, PhoneCommand>> = {
     about: "tap the newest notification",
     run: async (desk) => {
       const notification = desk.simulator.phone.notifications.at(-1);
-      if (notification === undefined) throw usageError("There is no notification.");
+      if (notification === undefined) throw usageError("No notification to tap.");
       if (desk.simulator.phone.tap(notification) !== undefined) await desk.wait();
     },
   },
@@ -85,15 +86,14 @@ export const PHONE_COMMANDS: Readonly<Record<string, PhoneCommand>> = {
     argument: "none|object|list",
     about: "send along what is known of the device",
     run: ({ simulator }, form) => {
-      if (form !== "none" && form !== "object" && form !== "list") throw usageError("Say none, object or list.");
-      simulator.phone.variables = form;
+      simulator.phone.variables = readChoice("The form", form, ["none", "object", "list"]);
     },
   },
   login: {
     about: "bind an account, over HTTP",
     run: async (desk) => {
       const { accounts, cloud, phone } = desk.simulator;
-      if (cloud === undefined) throw usageError("Accounts are bound over HTTP only.");
+      if (cloud === undefined) throw usageError("Accounts can only be bound over HTTP.");
       phone.loginSessionId = (await cloud.authorize(accounts.issueCode())) ?? "";
       desk.printAnswer("login", phone.loginSessionId === "" ? "refused" : "bound");
     },
@@ -102,7 +102,7 @@ export const PHONE_COMMANDS: Readonly<Record<string, PhoneCommand>> = {
     about: "let the account go",
     run: async (desk) => {
       const { cloud, phone } = desk.simulator;
-      if (cloud === undefined) throw usageError("Accounts are bound over HTTP only.");
+      if (cloud === undefined) throw usageError("Accounts can only be bound over HTTP.");
       desk.printAnswer("logout", (await cloud.deauthorize(phone.loginSessionId)) ? "done" : "refused");
       phone.loginSessionId = "";
     },
@@ -111,7 +111,8 @@ export const PHONE_COMMANDS: Readonly<Record<string, PhoneCommand>> = {
     needs: "link",
     argument: "[CODE]",
     about: "close the connection (default: 1000)",
-    run: ({ simulator }, code) => simulator.faults.kick(code === "" ? 1000 : readNumber(code, 1000, 4999)),
+    run: ({ simulator }, code) =>
+      simulator.faults.kick(code === "" ? 1000 : readInteger("The close code", code, 1000, 4999)),
   },
   drop: { needs: "link", about: "close it without a close frame", run: ({ simulator }) => simulator.faults.drop() },
   cut: { needs: "link", about: "tear it; what is on its way is lost", run: ({ simulator }) => simulator.faults.cut() },
@@ -124,7 +125,8 @@ export const PHONE_COMMANDS: Readonly<Record<string, PhoneCommand>> = {
     needs: "link",
     argument: "[STATUS]",
     about: "refuse new connections, until it is said without a status",
-    run: ({ simulator }, status) => simulator.faults.refuse(status === "" ? undefined : readNumber(status, 400, 599)),
+    run: ({ simulator }, status) =>
+      simulator.faults.refuse(status === "" ? undefined : readInteger("The status", status, 400, 599)),
   },
   dup: {
     needs: "link",
@@ -132,7 +134,7 @@ export const PHONE_COMMANDS: Readonly<Record<string, PhoneCommand>> = {
     about: "repeat the last frame; with a number, every frame so many times from now on",
     run: ({ simulator }, copies) => {
       if (copies === "") simulator.faults.repeatLast();
-      else simulator.faults.duplicate(readNumber(copies, 0, 100));
+      else simulator.faults.duplicate(readInteger("The number of copies", copies, 0, 100));
     },
   },
   reorder: {
@@ -145,8 +147,8 @@ export const PHONE_COMMANDS: Readonly<Record<string, PhoneCommand>> = {
     argument: "FRAMES",
     about: "leave the next stream after so many frames, over HTTP",
     run: ({ simulator }, frames) => {
-      if (simulator.cloud === undefined) throw usageError("There are streams over HTTP only.");
-      simulator.cloud.leaveAfter = readNumber(frames, 1, 1e6);
+      if (simulator.cloud === undefined) throw usageError("Only HTTP has streams to leave.");
+      simulator.cloud.leaveAfter = readInteger("The number of frames", frames, 1, 1e6);
     },
   },
   style: {
@@ -167,11 +169,7 @@ export const PHONE_COMMANDS: Readonly<Record<string, PhoneCommand>> = {
   pause: {
     argument: "DURATION",
     about: "do nothing for a while",
-    run: (desk, duration) => {
-      const milliseconds = parseDuration(duration, { typed: true });
-      if (milliseconds === undefined) throw usageError("Say how long, e.g. 500ms.");
-      return desk.pause(milliseconds);
-    },
+    run: (desk, duration) => desk.pause(readDuration("The pause", duration, 0)),
   },
   screen: { about: "show the screen", run: (desk) => desk.show() },
 };
@@ -191,36 +189,28 @@ const phoneMediaType = (name: string): string => {
 
 async function sendFile({ phone }: Simulator, argument: string): Promise<void> {
   const [path = "", ...text] = argument.split(" ");
-  if (path === "") throw usageError("Say which file.");
+  if (path === "") throw usageError("The path of a file is required.");
   const bytes = await readFile(path).catch(() => {
-    throw usageError(`${path} cannot be read.`);
+    throw usageError(`Cannot read ${path}.`);
   });
   phone.say(text.join(" "), [{ name: basename(path), mimeType: phoneMediaType(path), bytes }]);
 }
 
 function readEvent(argument: string): DeviceEvent {
   const [, namespace = "", name = "", payload = "{}"] = /^(\S+) (\S+)(?: (.*))?$/.exec(argument) ?? [];
-  if (name === "") throw usageError("Say the namespace and the name of the event.");
+  if (name === "") throw usageError("The namespace and the name of the event are required.");
   try {
     const value: unknown = JSON.parse(payload);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) {
-      return { namespace, name, payload: { ...value } };
-    }
+    if (isObject(value)) return { namespace, name, payload: value };
   } catch {
     // Reported below.
   }
-  throw usageError("What the event carries must be a JSON object.");
-}
-
-function readNumber(text: string, least: number, most: number): number {
-  const value = Number(text);
-  if (Number.isInteger(value) && value >= least && value <= most) return value;
-  throw usageError(`Say a number from ${least} to ${most}, not "${text}".`);
+  throw usageError("The payload of the event must be a JSON object.");
 }
 
 function readStyle(change: string): Partial<WireStyle> {
   const [name = "", value = ""] = change.split("=");
   const values = Object.entries(STYLE_VALUES).find(([known]) => known === name)?.[1];
   if (values?.includes(value) === true) return { [name]: value };
-  throw usageError(`There is no style ${change}. /help lists them.`);
+  throw usageError(`Unknown style "${change}"; /help lists all.`);
 }

@@ -97,10 +97,10 @@ export class PhoneTerminal implements PhoneContext {
     const [name = "", ...rest] = line.split(" ");
     const command = Object.hasOwn(PHONE_COMMANDS, name) ? PHONE_COMMANDS[name] : undefined;
     if (name === "help") output.info(table(phoneHelp(), "  ").trimEnd());
-    else if (command === undefined) output.info(`There is no /${safeLine(name)}; /help lists what there is.`);
+    else if (command === undefined) output.info(`Unknown command /${safeLine(name)}; /help lists all.`);
     else {
       if (command.needs === "link" && this.simulator.cloud !== undefined) {
-        throw usageError(`/${name} is for agents that dial: one that is called has no connection.`);
+        throw usageError(`/${name} works only with agents that dial: with --http there is no connection.`);
       }
       if (command.needs === "agent" && waits) await this.waitForAgent();
       await command.run(this, rest.join(" ").trim());
@@ -133,7 +133,7 @@ export class PhoneTerminal implements PhoneContext {
     if (this.#shown.get(task) === state) return;
     this.#shown.set(task, state);
     if (task.isUnanswered) this.unanswered++;
-    if (task.ending === "superseded") this.#options.output.info("An older message has lost its channel.");
+    if (task.ending === "superseded") this.#options.output.info("An older message was superseded.");
     else if (isSettled) this.#print(task);
   }
 

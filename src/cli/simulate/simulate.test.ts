@@ -111,7 +111,7 @@ describe("dragoman simulate xiaoyi", () => {
 
   test("reports what devices do", async () => {
     const { code, stderr } = await simulate([], '/event Common Trigger {"dataMap":{}}\n/event Common\n');
-    expect(stderr).toContain("Say the namespace and the name of the event.");
+    expect(stderr).toContain("The namespace and the name of the event are required.");
     expect(code).toBe(2);
   });
 
@@ -165,33 +165,33 @@ describe("dragoman simulate xiaoyi", () => {
     const child = startCli(["simulate", "xiaoyi", "--port", "0", "--http", agent.url], { environment: ENVIRONMENT });
     child.stdin.end("/kick\n");
     const { code, stderr } = await finished(child);
-    expect(stderr).toContain("/kick is for agents that dial");
+    expect(stderr).toContain("/kick works only with agents that dial");
     expect(code).toBe(2);
   });
 
   test("says what a line does wrong", async () => {
     const { code, stderr } = await simulate([], "/dance\n/help\n/dup many\n");
-    expect(stderr).toContain("There is no /dance");
+    expect(stderr).toContain("Unknown command /dance");
     expect(stderr).toContain("/reorder [off]");
-    expect(stderr).toContain('Say a number from 0 to 100, not "many".');
+    expect(stderr).toContain('The number of copies must be a whole number from 0 to 100, not "many".');
     expect(code).toBe(2);
   });
 
   test.each([
-    [["--port", "x"], "--port must be 0 to 65535"],
+    [["--port", "x"], "--port must be a whole number from 0 to 65535"],
     [["--http", "here"], "--http must be an http or https URL"],
     [["--timeout", "soon"], "--timeout must be a duration"],
     [["--seed", "x"], "--seed must be a whole number"],
-    [["--scenario", "war"], "There is no scenario war"],
+    [["--scenario", "war"], "--scenario must be one of"],
     [["--scenario", "normal", "--phrase", "x=y"], "--phrase must be NAME=TEXT"],
-    [["--phrase", "plain=hello"], "--phrase goes with --scenario"],
-    [["--disconnects", "3"], "--disconnects goes with --scenario"],
-    [["--scenario", "disconnects", "--disconnects", "0"], "--disconnects must be a number"],
+    [["--phrase", "plain=hello"], "--phrase requires --scenario"],
+    [["--disconnects", "3"], "--disconnects requires --scenario"],
+    [["--scenario", "disconnects", "--disconnects", "0"], "--disconnects must be a whole number"],
     [["--trait", "hosts=3"], "--trait must be one of hosts=1|2"],
     [["--trait", "toString=1"], "--trait must be one of hosts=1|2"],
-    [["--trait", "hosts=2", "--http", "http://127.0.0.1:9"], "--trait is for agents that dial"],
-    [["--stateless"], "--stateless goes with --http"],
-    [["--script", "nowhere"], "--script: nowhere cannot be read"],
+    [["--trait", "hosts=2", "--http", "http://127.0.0.1:9"], "--trait cannot be combined with --http"],
+    [["--stateless"], "--stateless requires --http"],
+    [["--script", "nowhere"], "Cannot read the script nowhere"],
     [["--profile", "x"], "--profile"],
   ])("%j is refused", async (args, message) => {
     const { code, stderr } = await runInProcess(
