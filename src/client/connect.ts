@@ -6,7 +6,6 @@ import { createFetchExchanger } from "../wire/fetch-exchange.ts";
 import { type AgentCaller, createAgentCaller } from "./call/agent-caller.ts";
 import { Endpoints } from "./call/failover.ts";
 import { createRemoteAgent } from "./call/remote-agent.ts";
-import { createRetryingCaller } from "./call/retrying-caller.ts";
 import { type Candidate, chooseInterfaces } from "./card/choose-interface.ts";
 import { type FetchedCard, fetchCard, toCard } from "./card/fetch-card.ts";
 import { describeVerification, readVerifiedCard, requireTrustedCard } from "./card/verify-card.ts";
@@ -58,14 +57,14 @@ export async function connectCaller(target: string | AgentCard, options: Connect
       message: `The agent prefers ${passedOver.join(", ")}; using ${binding} ${version}.`,
     });
   }
-  const caller = createRetryingCaller({
-    lines: new Endpoints(candidates, createTransportFactory({ ...options, cardUrl }, notify), notify),
+  const setup = {
+    endpoints: new Endpoints(candidates, createTransportFactory({ ...options, cardUrl }, notify), notify),
     requestRetry: options.retry ?? DEFAULT_REQUEST_RETRY,
     streamRetry: options.retry ?? DEFAULT_STREAM_RETRY,
     polling: DEFAULT_POLLING,
     notify,
-  });
-  return createAgentCaller({ card, caller, signal: options.signal, hops: options.hops });
+  };
+  return createAgentCaller({ card, setup, signal: options.signal, hops: options.hops });
 }
 
 /** Uses a card that the caller already has. */

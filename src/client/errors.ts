@@ -1,4 +1,6 @@
 import { GuardedFetchError, type GuardedFetchErrorCode } from "../auth/guarded-fetch/errors.ts";
+import { ProtocolError } from "../model/errors.ts";
+import { omitUndefined } from "../model/omit-undefined.ts";
 import { CarrierError, NotConnectedError } from "../wire/exchange.ts";
 import { SseLimitError } from "../wire/sse.ts";
 import { RedirectError } from "./transport/credential-origins.ts";
@@ -50,13 +52,20 @@ export class ConnectionError extends Error {
   }
 }
 
-/** Converts carrier errors into errors that say what was attempted, what happened and what to do. */
-
 /** Safe for messages and logs: user info and query may contain keys. */
 export function redactUrl(url: string): string {
   if (!URL.canParse(url)) return "an invalid URL";
   const { host, pathname, protocol } = new URL(url);
   return `${protocol}//${host}${pathname}`;
+}
+
+/** A copy of the agent's error with another message or a delay. */
+export function changeError(
+  error: ProtocolError,
+  { message = error.message, cause = error.cause, retryAfter = error.retryAfter }: Partial<ProtocolError>,
+): ProtocolError {
+  const { code, data, metadata, violations } = error;
+  return new ProtocolError(code, message, { cause, ...omitUndefined({ data, metadata, retryAfter, violations }) });
 }
 
 interface Explanation {
@@ -95,33 +104,39 @@ const NOT_CONNECTED_CODE =
 /** … and system calls that precede sending. */
 const CONNECT_SYSCALLS = new Set(["connect", "getaddrinfo"]);
 
+function* causesOf(error: unknown): Generator<Error, void, undefined> {
+  for (let cause = error, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth++) yield cause;
+}
+
+function textMember(error: Error, name: "code" | "syscall"): string {
+  const value = (error as NodeJS.ErrnoException)[name];
+  return typeof value === "string" ? value : "";
+}
+
 /** Whether the connection failed so early that the agent cannot have received anything. */
 export function failedBeforeSending(error: ConnectionError): boolean {
-  for (let cause: unknown = error.cause, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth++) {
-    if (cause instanceof RedirectError || cause instanceof NotConnectedError) return true;
-    if (isRefusedTarget(cause)) return true;
-    if ("code" in cause && typeof cause.code === "string" && NOT_CONNECTED_CODE.test(cause.code)) return true;
-    if ("syscall" in cause && typeof cause.syscall === "string" && CONNECT_SYSCALLS.has(cause.syscall)) return true;
-  }
-  return false;
+  return [...causesOf(error.cause)].some(
+    (cause) =>
+      isRefusal(cause) ||
+      cause instanceof NotConnectedError ||
+      NOT_CONNECTED_CODE.test(textMember(cause, "code")) ||
+      CONNECT_SYSCALLS.has(textMember(cause, "syscall")),
+  );
 }
 
 const URL_IN_TEXT = /https?:\/\/[^\s"']+/g;
 
 /** The first error in the chain of causes that a user can act on. */
 function explainCause(error: unknown): Explanation {
-  let message = "";
-  for (let cause: unknown = error, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth++) {
+  let message = "unknown reason";
+  for (const cause of causesOf(error)) {
     if (cause instanceof RedirectError) {
       return { title: "Redirect refused", what: cause.message, advice: cause.advice };
     }
-    if (isRefusedTarget(cause)) {
-      return {
-        title: `Blocked by the guarded fetch (${cause.code})`,
-        advice: "Allow the target there if you trust it.",
-      };
+    const code = textMember(cause, "code");
+    if (isRefusal(cause)) {
+      return { title: `Blocked by the guarded fetch (${code})`, advice: "Allow the target there if you trust it." };
     }
-    const code = "code" in cause && typeof cause.code === "string" ? cause.code : "";
     const known = SOCKET_CAUSES[code];
     if (known !== undefined) return known;
     if (TLS_CODE.test(code)) {
@@ -130,9 +145,9 @@ function explainCause(error: unknown): Explanation {
         advice: "Check the certificate; NODE_EXTRA_CA_CERTS adds a certificate authority of your own.",
       };
     }
-    if (!(cause instanceof CarrierError)) message = cause.message;
+    if (!(cause instanceof CarrierError) && cause.message !== "") message = cause.message;
   }
-  const what = message === "" ? "unknown reason" : message.replace(URL_IN_TEXT, redactUrl);
+  const what = message.replace(URL_IN_TEXT, redactUrl);
   return { title: "Connection failed", what, advice: "Check the address and the network." };
 }
 
@@ -144,49 +159,31 @@ export interface AttemptedCall {
 
 export function toConnectionError(error: unknown, attempted: AttemptedCall): ConnectionError {
   if (ConnectionError.is(error)) return error;
-  const where = `${attempted.method} ${redactUrl(attempted.url)}`;
+  const url = redactUrl(attempted.url);
+  const where = `${attempted.method} ${url}`;
+  const fail = (code: ConnectionErrorCode, message: string, permanent = false) =>
+    new ConnectionError(code, message, { cause: error, permanent });
   if (error instanceof SseLimitError) {
-    return new ConnectionError("broken-stream", `${where}: one event is larger than ${error.maxEventBytes} bytes.`, {
-      cause: error,
-      permanent: true,
-    });
+    return fail("broken-stream", `${where}: one event is larger than ${error.maxEventBytes} bytes.`, true);
   }
   const code = error instanceof CarrierError ? error.code : "unreachable";
   switch (code) {
     case "aborted":
-      return new ConnectionError("aborted", `${where} was aborted by the caller.`, { cause: error });
-    case "timeout":
-      return new ConnectionError(
-        "timeout",
-        `${where} did not answer within ${attempted.timeoutMs ?? 0} ms. Allow more time with timeoutMs, or let the agent return at once and follow its task.`,
-        { cause: error },
-      );
+      return fail("aborted", `${where} was aborted by the caller.`);
+    case "timeout": {
+      const advice = "Allow more time with timeoutMs, or let the agent return at once and follow its task.";
+      return fail("timeout", `${where} did not answer within ${attempted.timeoutMs ?? 0} ms. ${advice}`);
+    }
     case "too-large":
-      return new ConnectionError("broken-stream", `${where}: the answer is larger than this client accepts.`, {
-        cause: error,
-        permanent: true,
-      });
+      return fail("broken-stream", `${where}: the answer is larger than this client accepts.`, true);
     case "broken-stream":
-      return new ConnectionError("broken-stream", `${where}: the connection broke while the answer was read.`, {
-        cause: error,
-      });
+      return fail("broken-stream", `${where}: the connection broke while the answer was read.`);
     case "unreachable": {
       const { advice, title, what } = explainCause(error);
       const reason = what === undefined ? "" : `: ${what}`;
-      return new ConnectionError("unreachable", `${title}: ${redactUrl(attempted.url)}${reason}. ${advice}`, {
-        cause: error,
-        permanent: isPermanentRefusal(error),
-      });
+      return fail("unreachable", `${title}: ${url}${reason}. ${advice}`, [...causesOf(error)].some(isRefusal));
     }
   }
-}
-
-/** Whether a retry would be refused again. */
-function isPermanentRefusal(error: unknown): boolean {
-  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof RedirectError || isRefusedTarget(cause)) return true;
-  }
-  return false;
 }
 
 /** Error codes of a guarded `fetch` which show that no request was made. */
@@ -197,6 +194,7 @@ const REFUSED_TARGETS: ReadonlySet<GuardedFetchErrorCode> = new Set<GuardedFetch
   "forbidden-target",
 ]);
 
-function isRefusedTarget(error: Error): error is GuardedFetchError {
-  return error instanceof GuardedFetchError && REFUSED_TARGETS.has(error.code);
+/** This side refused to send the request, and would refuse again. */
+function isRefusal(error: Error): boolean {
+  return error instanceof RedirectError || (error instanceof GuardedFetchError && REFUSED_TARGETS.has(error.code));
 }

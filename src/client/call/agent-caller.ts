@@ -19,8 +19,8 @@ import type { CallOptions, ChosenInterface } from "../options.ts";
 import { currentHops } from "../run-hops.ts";
 import type { CallSettings, UnaryOperation } from "../transport/transport.ts";
 import { followTask } from "./follow.ts";
+import { type CallSetup, callWithRetries, pollTask } from "./request.ts";
 import { type JoinedSignal, joinSignals } from "./retry.ts";
-import { pollTask, type RetryingCaller } from "./retrying-caller.ts";
 
 /** Rejects with `ProtocolError` for errors from the agent and `ConnectionError` for connection failures. */
 export interface AgentCaller extends Dispatcher<CallOptions> {
@@ -32,9 +32,9 @@ export interface AgentCaller extends Dispatcher<CallOptions> {
   readonly recognizesRepeats: boolean;
 }
 
-interface AgentCallerSetup {
+interface AgentCallerOptions {
   readonly card: AgentCard;
-  readonly caller: RetryingCaller;
+  readonly setup: CallSetup;
   /** Aborts all calls. */
   readonly signal: AbortSignal | undefined;
   /** Default for calls without hops of their own. */
@@ -43,7 +43,8 @@ interface AgentCallerSetup {
 
 type Batches = AsyncGenerator<readonly StreamFrame[], void, undefined>;
 
-export function createAgentCaller({ caller, card, signal, hops }: AgentCallerSetup): AgentCaller {
+export function createAgentCaller({ setup, card, signal, hops }: AgentCallerOptions): AgentCaller {
+  const { endpoints, notify } = setup;
   const replay = declaresExtension(card, EXTENSIONS.replay);
   const knowsHops = declaresExtension(card, EXTENSIONS.hops);
 
@@ -53,7 +54,7 @@ export function createAgentCaller({ caller, card, signal, hops }: AgentCallerSet
    */
   function inheritedHops(): Hops | undefined {
     const came = currentHops();
-    if (came === undefined || !caller.can.metadata) return undefined;
+    if (came === undefined || !endpoints.can.metadata) return undefined;
     return knowsHops ? came : { ...NO_HOPS, hops: Math.max(came.hops, came.ancestors.length - 1) };
   }
 
@@ -64,7 +65,7 @@ export function createAgentCaller({ caller, card, signal, hops }: AgentCallerSet
   ): Promise<OutcomeOf<O>> {
     const joined = joinSignals(signal, options.signal);
     try {
-      return await caller.call(operation, settingsOf(options, joined), onRepeat);
+      return await callWithRetries(setup, operation, settingsOf(options, joined), onRepeat);
     } finally {
       joined.release();
     }
@@ -117,21 +118,21 @@ export function createAgentCaller({ caller, card, signal, hops }: AgentCallerSet
 
   function stream(operation: OperationOf<"stream">, given: CallOptions): Promise<FrameStream> {
     const { input, options } = withCallHops(operation, given);
-    const { operations, streaming } = caller.can;
+    const { operations, streaming } = endpoints.can;
     if (card.capabilities.streaming === false || !streaming || !operations.stream) {
       return open(options, (settings) => sendInstead(input, settings));
     }
-    return open(options, (settings) => followTask({ caller, start: input, settings, replay }));
+    return open(options, (settings) => followTask({ setup, start: input, settings, replay }));
   }
 
   async function* sendInstead(input: SendInput, settings: CallSettings): Batches {
-    caller.setup.notify({ kind: "fallback", message: "The agent does not stream; its whole answer is waited for." });
-    const outcome = await caller.call({ ...input, kind: "send" }, settings);
+    notify({ kind: "fallback", message: "The agent does not stream; its whole answer is waited for." });
+    const outcome = await callWithRetries(setup, { ...input, kind: "send" }, settings);
     yield [{ event: outcome, json: JSON.stringify(outcome) }];
     if ("message" in outcome) return;
     const { id, status } = outcome.task;
-    if (isTerminal(status.state) || isInterrupted(status.state) || !caller.can.operations.get) return;
-    yield* pollTask({ caller, settings, id, observes: false, known: outcome.task });
+    if (isTerminal(status.state) || isInterrupted(status.state) || !endpoints.can.operations.get) return;
+    yield* pollTask({ setup, settings, id, observes: false, known: outcome.task });
   }
 
   async function cancel(operation: OperationOf<"cancel">, options: CallOptions): Promise<Task> {
@@ -159,7 +160,7 @@ export function createAgentCaller({ caller, card, signal, hops }: AgentCallerSet
       case "stream":
         return stream(operation, options);
       case "subscribe":
-        return open(options, (settings) => followTask({ caller, start: operation, settings, replay }));
+        return open(options, (settings) => followTask({ setup, start: operation, settings, replay }));
       case "cancel":
         return cancel(operation, options);
       default:
@@ -171,10 +172,10 @@ export function createAgentCaller({ caller, card, signal, hops }: AgentCallerSet
     card,
     recognizesRepeats: declaresExtension(card, EXTENSIONS.idempotency),
     get interface() {
-      return caller.interface;
+      return endpoints.interface;
     },
     get can() {
-      return caller.can;
+      return endpoints.can;
     },
     // `perform` ties an outcome to its operation, which the compiler cannot follow through a union.
     dispatch: <O extends Operation>(operation: O, options: CallOptions) =>

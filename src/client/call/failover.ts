@@ -4,14 +4,16 @@ import type { Abilities } from "../../dialects/contract.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { Operation, OperationKind } from "../../model/operation.ts";
 import type { Candidate } from "../card/choose-interface.ts";
-import { ConnectionError } from "../errors.ts";
+import { ConnectionError, changeError } from "../errors.ts";
 import type { ChosenInterface, Notice } from "../options.ts";
 import {
   type Attempt,
   awaitFirstFrames,
+  type CallSettings,
   type Failure,
   type FrameReader,
   isUnknownToPeer,
+  type StreamOperation,
   type Transport,
 } from "../transport/transport.ts";
 
@@ -23,7 +25,7 @@ interface Endpoint {
 }
 
 interface FailedEndpoint {
-  readonly line: Endpoint;
+  readonly endpoint: Endpoint;
   readonly failure: Failure;
 }
 
@@ -31,7 +33,7 @@ interface FailedEndpoint {
 const ESSENTIAL: ReadonlySet<OperationKind> = new Set<OperationKind>(["send", "stream", "get", "cancel"]);
 
 export class Endpoints {
-  readonly #lines: readonly Endpoint[];
+  readonly #endpoints: readonly Endpoint[];
   readonly #notify: (notice: Notice) => void;
   readonly #notified = new Set<string>();
   #current: Endpoint;
@@ -41,12 +43,12 @@ export class Endpoints {
     transportOf: (candidate: Candidate) => Transport,
     notify: (notice: Notice) => void,
   ) {
-    const toLine = (candidate: Candidate): Endpoint => {
+    const toEndpoint = (candidate: Candidate): Endpoint => {
       return { candidate, transport: transportOf(candidate), hasAnswered: false };
     };
     const [first, ...others] = candidates;
-    this.#current = toLine(first);
-    this.#lines = [this.#current, ...others.map(toLine)];
+    this.#current = toEndpoint(first);
+    this.#endpoints = [this.#current, ...others.map(toEndpoint)];
     this.#notify = notify;
   }
 
@@ -58,27 +60,21 @@ export class Endpoints {
     return this.#current.candidate.dialect.can;
   }
 
-  get current(): Endpoint {
-    return this.#current;
-  }
-
   /** All interfaces, beginning with the one in use and wrapping around. */
   inOrder(): readonly Endpoint[] {
-    const at = this.#lines.indexOf(this.#current);
-    return [...this.#lines.slice(at), ...this.#lines.slice(0, at)];
+    const at = this.#endpoints.indexOf(this.#current);
+    return [...this.#endpoints.slice(at), ...this.#endpoints.slice(0, at)];
   }
 
-  /** Called when `line` responded after the others had failed. */
-  switchTo(line: Endpoint, failures: readonly FailedEndpoint[], kind: OperationKind): void {
+  /** Called when `endpoint` responded after the others had failed. */
+  switchTo(endpoint: Endpoint, failures: readonly FailedEndpoint[], kind: OperationKind): void {
     const [first] = failures;
-    if (first === undefined || line === this.#current) return;
-    const { failure, line: left } = first;
+    if (first === undefined || endpoint === this.#current) return;
+    const { failure, endpoint: left } = first;
     const lacksOnlyThis = isUnknownOperation(failure) && (left.hasAnswered || !ESSENTIAL.has(kind));
-    const how = lacksOnlyThis
-      ? `Using ${describeEndpoint(line)} for this.`
-      : `Using ${describeEndpoint(line)} instead.`;
-    if (!lacksOnlyThis) this.#current = line;
-    const message = `${failures.map(({ failure: { error } }) => error.message).join(" ")} ${how}`;
+    if (!lacksOnlyThis) this.#current = endpoint;
+    const reasons = failures.map(({ failure: { error } }) => error.message).join(" ");
+    const message = `${reasons} Using ${describeEndpoint(endpoint)} ${lacksOnlyThis ? "for this" : "instead"}.`;
     if (lacksOnlyThis && this.#notified.has(message)) return;
     this.#notified.add(message);
     this.#notify({ kind: "fallback", message });
@@ -87,14 +83,14 @@ export class Endpoints {
 
 /** Failover of one call, over all rounds of its retries. */
 export class Failover {
-  readonly #lines: Endpoints;
+  readonly #endpoints: Endpoints;
   /** Interfaces given up for this call, and why. */
   readonly #left = new Map<Endpoint, Failure>();
   /** The interface that last responded, or may have. */
   #last: Endpoint | undefined;
 
-  constructor(lines: Endpoints) {
-    this.#lines = lines;
+  constructor(endpoints: Endpoints) {
+    this.#endpoints = endpoints;
   }
 
   /** Tries the interface in use and, if a failure shows that the agent received nothing, the others. */
@@ -103,35 +99,31 @@ export class Failover {
     signal: AbortSignal,
     attempt: (transport: Transport, isProven: boolean) => Promise<Attempt<T>>,
   ): Promise<Attempt<T>> {
-    const failures: FailedEndpoint[] = [...this.#left].map(([line, failure]) => ({ line, failure }));
+    const failures: FailedEndpoint[] = [...this.#left].map(([endpoint, failure]) => ({ endpoint, failure }));
     this.#last = undefined;
-    for (const line of this.#remaining()) {
-      const made = await attempt(line.transport, line.hasAnswered);
-      if (made.ok || (isFinal(made, failures) && !this.#mayBeAnotherDialect(line, made))) {
+    for (const endpoint of this.#remaining()) {
+      const made = await attempt(endpoint.transport, endpoint.hasAnswered);
+      if (made.ok || (isFinal(made, failures) && !this.#mayBeAnotherDialect(endpoint, made))) {
         if (made.ok || isUnderstood(made)) {
-          line.hasAnswered = true;
+          endpoint.hasAnswered = true;
           // A request that is invalid on one interface may be invalid on the next as well.
           if (made.ok || !failures.some(({ failure }) => isInvalidRequest(failure))) {
-            this.#lines.switchTo(line, failures, operation.kind);
+            this.#endpoints.switchTo(endpoint, failures, operation.kind);
           }
         }
-        this.#last = line;
+        this.#last = endpoint;
         return made;
       }
-      failures.push({ line, failure: made });
+      failures.push({ endpoint, failure: made });
       if (signal.aborted) break;
     }
     return combineFailures(failures);
   }
 
   /** Like `run`; a stream whose first frame is an unknown-method error counts as not opened. */
-  open(
-    operation: Operation,
-    signal: AbortSignal,
-    open: (transport: Transport) => Promise<Attempt<FrameReader>>,
-  ): Promise<Attempt<FrameReader>> {
-    return this.run(operation, signal, async (transport, isProven) => {
-      const opened = await open(transport);
+  open(operation: StreamOperation, settings: CallSettings): Promise<Attempt<FrameReader>> {
+    return this.run(operation, settings.signal, async (transport, isProven) => {
+      const opened = await transport.open(operation, settings);
       return opened.ok && !isProven && this.#remaining().length > 1 ? checkFirstFrame(opened.value) : opened;
     });
   }
@@ -148,13 +140,13 @@ export class Failover {
   }
 
   /** Legacy servers report an unknown method as an invalid request. */
-  #mayBeAnotherDialect(line: Endpoint, failure: Failure): boolean {
-    if (line.hasAnswered || !isInvalidRequest(failure)) return false;
-    return this.#lines.inOrder().some(({ candidate }) => candidate.dialect !== line.candidate.dialect);
+  #mayBeAnotherDialect(endpoint: Endpoint, failure: Failure): boolean {
+    if (endpoint.hasAnswered || !isInvalidRequest(failure)) return false;
+    return this.#endpoints.inOrder().some(({ candidate }) => candidate.dialect !== endpoint.candidate.dialect);
   }
 
   #remaining(): readonly Endpoint[] {
-    return this.#lines.inOrder().filter((line) => !this.#left.has(line));
+    return this.#endpoints.inOrder().filter((endpoint) => !this.#left.has(endpoint));
   }
 }
 
@@ -187,9 +179,11 @@ function combineFailures(failures: readonly FailedEndpoint[]): Failure {
   const [first, ...others] = failures;
   if (first === undefined) throw new Error("A call was made without an interface.");
   if (others.length === 0) return first.failure;
-  const why = codeOf(first.failure);
-  const also = others.map(({ failure, line }) =>
-    codeOf(failure) === why ? `${describeEndpoint(line)}.` : `${describeEndpoint(line)}: ${failure.error.message}`,
+  // A reason that all interfaces share is reported only once.
+  const also = others.map(({ failure: { error }, endpoint }) =>
+    error.code === first.failure.error.code
+      ? `${describeEndpoint(endpoint)}.`
+      : `${describeEndpoint(endpoint)}: ${error.message}`,
   );
   return {
     ok: false,
@@ -199,25 +193,13 @@ function combineFailures(failures: readonly FailedEndpoint[]): Failure {
   };
 }
 
-/** A reason that all interfaces share is reported only once. */
-function codeOf({ error }: Failure): string {
-  return error.code;
-}
-
 function appendToMessage(error: Failure["error"], more: string): Failure["error"] {
   const message = `${error.message}${more}`;
   if (ConnectionError.is(error)) {
     const { code, permanent } = error;
     return new ConnectionError(code, message, { cause: error, permanent });
   }
-  const { code, data, metadata, retryAfter, violations } = error;
-  return new ProtocolError(code, message, {
-    cause: error,
-    ...(metadata === undefined ? {} : { metadata }),
-    ...(violations === undefined ? {} : { violations }),
-    ...(retryAfter === undefined ? {} : { retryAfter }),
-    ...(data === undefined ? {} : { data }),
-  });
+  return changeError(error, { message, cause: error });
 }
 
 function describeEndpoint({ candidate }: Endpoint): string {

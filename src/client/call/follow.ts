@@ -8,11 +8,11 @@ import type { StreamFrame } from "../../model/operation.ts";
 import { isInterrupted, isTerminal, type TaskState } from "../../model/task.ts";
 import { ConnectionError } from "../errors.ts";
 import type { CallSettings, Failure, FrameReader, StreamOperation } from "../transport/transport.ts";
+import { type Endpoints, Failover } from "./failover.ts";
+import { type CallSetup, callWithRetries, pollTask, sleepBeforeCall } from "./request.ts";
 import { createRetryBackoff, isTransient, retryDelay } from "./retry.ts";
-import { pollTask, type RetryingCaller, sleepBeforeCall } from "./retrying-caller.ts";
 
 /** Detects new frames. The number of an event is its position in the task's log, the same on every connection. */
-
 export class Cursor {
   /** The peer declares that its ids are log positions. Others use timestamps or per-connection counters. */
   readonly #trusted: boolean;
@@ -77,7 +77,7 @@ function withoutNumber({ event, json }: StreamFrame): StreamFrame {
 const LINGER_MS = 2_000;
 
 interface FollowOptions {
-  readonly caller: RetryingCaller;
+  readonly setup: CallSetup;
   readonly start: StreamOperation;
   readonly settings: CallSettings;
   /** The card declares that ids are log positions and that resuming can omit the snapshot. */
@@ -112,24 +112,24 @@ class TaskProgress {
 }
 
 export async function* followTask(options: FollowOptions): AsyncGenerator<readonly StreamFrame[], void, undefined> {
-  const { caller, replay, settings, start } = options;
-  const { notify, requestRetry, streamRetry } = caller.setup;
+  const { replay, settings, setup, start } = options;
+  const { endpoints, notify, requestRetry, streamRetry } = setup;
   const cursor = new Cursor(replay, start.kind === "subscribe" ? start.after : undefined);
   const watch = new TaskProgress();
   const newBackoff = (): Backoff => createRetryBackoff(streamRetry.attempts, streamRetry);
-  const route = caller.startFailover();
+  const route = new Failover(endpoints);
   // Until the first frame it is a request like any other, and a user may be waiting for the response.
   let backoff = createRetryBackoff(requestRetry.attempts, requestRetry);
   let operation: StreamOperation = start;
 
   for (;;) {
-    if (operation.kind === "subscribe" && !caller.can.operations.subscribe) {
+    if (operation.kind === "subscribe" && !endpoints.can.operations.subscribe) {
       yield* pollInstead(options, operation.id);
       return;
     }
     cursor.startConnection();
     const resumed = operation !== start;
-    const opened = await caller.openStream(operation, withReplay(settings, operation, replay), route);
+    const opened = await route.open(operation, withReplay(settings, operation, replay));
     let failure: Failure | undefined;
     if (opened.ok) {
       let read = 0;
@@ -151,13 +151,14 @@ export async function* followTask(options: FollowOptions): AsyncGenerator<readon
 
     if (isEnd(watch, start, failure)) return;
     if (failure !== undefined && !failure.transient) {
-      if (resumed && isMethodNotFound(failure.error)) {
+      // The peer supports streaming, but not resubscribing.
+      if (resumed && failure.error.code === "METHOD_NOT_FOUND") {
         yield* pollInstead(options, watch.taskId as string);
         return;
       }
-      if (!resumed || !isUnsupported(failure.error)) throw failure.error;
+      if (!resumed || failure.error.code !== "UNSUPPORTED_OPERATION") throw failure.error;
       // The task ended while disconnected, and this peer does not replay the end of the stream.
-      const task = await caller.call({ kind: "get", id: watch.taskId as string }, settings);
+      const task = await callWithRetries(setup, { kind: "get", id: watch.taskId as string }, settings);
       watch.setState(task.status.state);
       if (watch.ended || isInterrupted(task.status.state)) {
         yield [{ event: { task }, json: JSON.stringify({ task }) }];
@@ -166,7 +167,7 @@ export async function* followTask(options: FollowOptions): AsyncGenerator<readon
     }
     const broken = failure?.error ?? closedEarlyError(watch);
     operation = nextOperation(start, watch, cursor, settings, broken);
-    if (operation.kind === "subscribe" && !canResume(caller)) throw notResumableError(broken);
+    if (operation.kind === "subscribe" && !canResume(endpoints)) throw notResumableError(broken);
     let wait = backoff.next();
     if (wait === undefined) {
       if (!route.giveUpLast(broken)) throw retriesExhaustedError(broken, watch, cursor, streamRetry.attempts);
@@ -174,16 +175,16 @@ export async function* followTask(options: FollowOptions): AsyncGenerator<readon
       wait = 0;
     }
     notify({ kind: "reconnect", message: `${broken.message} Resuming.` });
-    await sleepBeforeCall(retryDelay(wait, broken), settings.signal, caller.interface.url);
+    await sleepBeforeCall(setup, retryDelay(wait, broken), settings.signal);
   }
 }
 
-function pollInstead({ caller, settings, start }: FollowOptions, id: string) {
-  caller.setup.notify({
+function pollInstead({ settings, setup, start }: FollowOptions, id: string) {
+  setup.notify({
     kind: "fallback",
     message: "The task cannot be followed by this interface; it is asked for from time to time.",
   });
-  return pollTask({ caller, settings, id, observes: start.kind === "subscribe" });
+  return pollTask({ setup, settings, id, observes: start.kind === "subscribe" });
 }
 
 /** Frames not seen before; empty batches are skipped. */
@@ -223,15 +224,6 @@ function isEnd(watch: TaskProgress, start: StreamOperation, failure: Failure | u
   return start.kind === "stream" && watch.state === "TASK_STATE_INPUT_REQUIRED" && failure.transient;
 }
 
-function isUnsupported(error: Failure["error"]): boolean {
-  return ProtocolError.is(error) && error.code === "UNSUPPORTED_OPERATION";
-}
-
-/** The peer supports streaming, but not resubscribing. */
-function isMethodNotFound(error: Failure["error"]): boolean {
-  return ProtocolError.is(error) && error.code === "METHOD_NOT_FOUND";
-}
-
 /** Before the task id is known, only the send itself can be repeated, if the caller made that safe. */
 function nextOperation(
   start: StreamOperation,
@@ -263,7 +255,7 @@ function closedEarlyError(watch: TaskProgress): ConnectionError {
   return new ConnectionError("broken-stream", `The agent closed the stream ${what}.`);
 }
 
-function canResume({ can: { operations } }: RetryingCaller): boolean {
+function canResume({ can: { operations } }: Endpoints): boolean {
   return operations.subscribe || operations.get;
 }
 

@@ -1,5 +1,6 @@
 /** Which operations may be repeated, and after which failures. */
 
+import { setTimeout } from "node:timers/promises";
 import { type Backoff, createBackoff } from "../../model/backoff.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { OperationKind } from "../../model/operation.ts";
@@ -75,8 +76,6 @@ export function createRetryBackoff(tries: number, retry: RetryOptions): Backoff 
   );
 }
 
-/** Abort signals: joining several, and a sleep that can be aborted. */
-
 export interface JoinedSignal {
   readonly signal: AbortSignal;
   abort(): void;
@@ -100,17 +99,8 @@ export function joinSignals(...signals: readonly (AbortSignal | undefined)[]): J
 }
 
 /** Rejects with an `aborted` CarrierError, as a call would. */
-export function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const fail = (): void => {
-      clearTimeout(timer);
-      reject(new CarrierError("aborted", "The wait was aborted"));
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener("abort", fail);
-      resolve();
-    }, milliseconds);
-    if (signal.aborted) fail();
-    else signal.addEventListener("abort", fail, { once: true });
+export async function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
+  await setTimeout(milliseconds, undefined, { signal }).catch((cause: unknown) => {
+    throw new CarrierError("aborted", "The wait was aborted", { cause });
   });
 }

@@ -191,14 +191,14 @@ test("[CLIENT-IFACE-001] interfaces that can be spoken are kept in the card's or
 
 test("without a usable interface the error names what is offered and what is spoken", async () => {
   await expect(connect(cardWith(entry("PIGEON", "1.0"), entry("JSONRPC", "9.3")))).rejects.toThrow(
-    /offers PIGEON 1\.0, JSONRPC 9\.3; this client speaks JSONRPC 1\.0, HTTP\+JSON 1\.0/,
+    /offers PIGEON 1\.0, JSONRPC 9\.3; this client supports JSONRPC 1\.0, HTTP\+JSON 1\.0/,
   );
   const one = cardWith(entry("JSONRPC", "1.0"));
   await expect(connect(one, { binding: "HTTP+JSON" })).rejects.toMatchObject({
     code: "no-interface",
     message: expect.stringContaining("offers JSONRPC 1.0; this client"),
   });
-  await expect(connect(one, { version: "0.3" })).rejects.toThrow("nothing fits with the version 0.3");
+  await expect(connect(one, { version: "0.3" })).rejects.toThrow("nothing matches with the version 0.3");
   await expect(connect(one, { dialect: "esperanto" })).rejects.toThrow(
     /the dialect esperanto\. The dialects are a2a-v1/,
   );

@@ -2,6 +2,7 @@
 
 import type { CallableDialect, ExchangeCalling, RpcCalling } from "../../dialects/contract.ts";
 import type { AgentCard, AgentInterface } from "../../model/card.ts";
+import { omitUndefined } from "../../model/omit-undefined.ts";
 import {
   DIALECTS,
   findBinding,
@@ -73,20 +74,16 @@ function toCandidate(
   { cardUrl, grpcTls }: ChooseOptions,
 ): Candidate | undefined {
   const { binding, version } = calling;
-  const tenant = entry.tenant === undefined || entry.tenant === "" ? {} : { tenant: entry.tenant };
+  const describe = (url: string): ChosenInterface => {
+    const tenant = entry.tenant === undefined || entry.tenant === "" ? {} : { tenant: entry.tenant };
+    return { url, binding, version, dialect: dialect.name, ...tenant };
+  };
   if (calling.carrier === "rpc") {
     const address = parseGrpcAddress(entry.url, { cardUrl, tls: grpcTls });
-    if (address === undefined) return undefined;
-    return {
-      dialect,
-      calling,
-      address,
-      interface: { url: entry.url, binding, version, dialect: dialect.name, ...tenant },
-    };
+    return address && { dialect, calling, address, interface: describe(entry.url) };
   }
   const url = absoluteUrl(entry.url, cardUrl);
-  if (url === undefined) return undefined;
-  return { dialect, calling, interface: { url, binding, version, dialect: dialect.name, ...tenant } };
+  return url === undefined ? undefined : { dialect, calling, interface: describe(url) };
 }
 
 function absoluteUrl(url: string, base: string | undefined): string | undefined {
@@ -106,17 +103,15 @@ function noInterface(card: AgentCard, wishes: ChooseOptions): ConnectionError {
   const supported = SUPPORTED_BINDINGS.map(({ calling }) => `${calling.binding} ${calling.version}`).join(", ");
   return new ConnectionError(
     "no-interface",
-    `The agent "${card.name}" offers ${offered === "" ? "no interface" : offered}; this client speaks ${supported}, and nothing fits${describeOptions(wishes)}. ${adviceFor(wishes)}`,
+    `The agent "${card.name}" offers ${offered === "" ? "no interface" : offered}; this client supports ${supported}, and nothing matches${describeOptions(wishes)}. ${adviceFor(wishes)}`,
     { permanent: true },
   );
 }
 
 function describeOptions({ binding, dialect, version }: ChooseOptions): string {
-  const wishes = [
-    ...(binding === undefined ? [] : [`the binding ${binding}`]),
-    ...(version === undefined ? [] : [`the version ${version}`]),
-    ...(dialect === undefined ? [] : [`the dialect ${dialect}`]),
-  ];
+  const wishes = Object.entries(omitUndefined({ binding, version, dialect })).map(
+    ([name, value]) => `the ${name} ${value}`,
+  );
   return wishes.length === 0 ? "" : ` with ${wishes.join(" and ")}`;
 }
 

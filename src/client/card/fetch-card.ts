@@ -64,9 +64,7 @@ class NotACardError extends ConnectionError {
 
 interface CardSource {
   readonly exchange: Exchanger;
-  readonly fetch: typeof globalThis.fetch;
-  /** Key of the cache: a card that one caller received is not shared with another. */
-  readonly reader: object;
+  readonly cache: Map<string, CachedCard>;
   readonly headers: Readonly<Record<string, string>>;
   readonly options: CardOptions;
   readonly tracer: Tracer | undefined;
@@ -80,8 +78,7 @@ function createCardSource(options: CardOptions): CardSource {
   return {
     // The caller chose this address, so it may receive the credentials.
     exchange: credentials === undefined ? plain : createChallengedExchanger(plain, credentials),
-    fetch,
-    reader: credentials ?? fetch,
+    cache: cacheOf(credentials ?? fetch),
     headers,
     options,
     tracer: createTracer(options.onExchange, headers),
@@ -115,7 +112,7 @@ async function fetchWithRetries(url: string, source: CardSource): Promise<Fetche
 
 async function fetchOnce(url: string, source: CardSource): Promise<FetchedCard | ConnectionError> {
   const key = cardCacheKey(url, source.headers, `${source.options.dialect ?? ""} ${source.options.version ?? ""}`);
-  const cached = findCachedCard(source.reader, key);
+  const cached = source.cache.get(key);
   if (cached !== undefined && cached.freshUntil > performance.now()) return cached.fetched;
   const call = cardRequest(url, source, cached);
   try {
@@ -162,8 +159,11 @@ function parseAndCacheCard(
   const card = parseCard(raw, url, source.options);
   const fetched: FetchedCard = { card, url, raw, ...(etag === null ? {} : { etag }) };
   const freshFor = freshnessMs(answer.headers);
-  if (freshFor === undefined || (freshFor === 0 && etag === null)) dropCachedCard(source.reader, key);
-  else cacheCard(source.reader, key, { fetched, freshUntil: performance.now() + freshFor });
+  source.cache.delete(key);
+  if (freshFor === undefined || (freshFor === 0 && etag === null)) return fetched;
+  source.cache.set(key, { fetched, freshUntil: performance.now() + freshFor });
+  const [oldest] = source.cache.keys();
+  if (source.cache.size > MAX_CACHED_CARDS && oldest !== undefined) source.cache.delete(oldest);
   return fetched;
 }
 
@@ -193,10 +193,8 @@ async function readCardFile(path: string, wish: RequiredDialect): Promise<Fetche
   try {
     raw = await readFile(path, "utf8");
   } catch (cause) {
-    throw new ConnectionError("bad-card", `The card file ${path} could not be read. Check the path.`, {
-      cause,
-      permanent: true,
-    });
+    const message = `The card file ${path} could not be read. Check the path.`;
+    throw new ConnectionError("bad-card", message, { cause, permanent: true });
   }
   return { card: parseCard(raw, path, wish), url: pathToFileURL(path).href, raw };
 }
@@ -249,6 +247,12 @@ const MAX_CACHED_CARDS = 256;
 /** One per `fetch` or caller: responses to another network path or another caller are not reused. */
 const cardCaches = new WeakMap<object, Map<string, CachedCard>>();
 
+function cacheOf(reader: object): Map<string, CachedCard> {
+  const cache = cardCaches.get(reader) ?? new Map<string, CachedCard>();
+  cardCaches.set(reader, cache);
+  return cache;
+}
+
 /**
  * A server may return different cards to different callers, so the key contains a digest of the credentials, and also
  * the purpose for which the card is decoded.
@@ -258,27 +262,6 @@ function cardCacheKey(url: string, headers: Readonly<Record<string, string>>, pu
   if (names.length === 0) return `${url} ${purpose}`;
   const digest = createHash("sha256").update(JSON.stringify(names.map((name) => [name, headers[name]])));
   return `${url} ${purpose} ${digest.digest("base64")}`;
-}
-
-function findCachedCard(reader: object, key: string): CachedCard | undefined {
-  return cardCaches.get(reader)?.get(key);
-}
-
-function cacheCard(reader: object, key: string, cached: CachedCard): void {
-  let cache = cardCaches.get(reader);
-  if (cache === undefined) {
-    cache = new Map();
-    cardCaches.set(reader, cache);
-  }
-  cache.delete(key);
-  cache.set(key, cached);
-  if (cache.size <= MAX_CACHED_CARDS) return;
-  const [oldest] = cache.keys();
-  if (oldest !== undefined) cache.delete(oldest);
-}
-
-function dropCachedCard(reader: object, key: string): void {
-  cardCaches.get(reader)?.delete(key);
 }
 
 /** Milliseconds for which a response may be used without revalidation; `undefined` if it must not be stored. */

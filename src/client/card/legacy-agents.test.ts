@@ -148,7 +148,7 @@ test("a dialect can be forced where the card leaves it open", async () => {
   expect(agent.interface).toMatchObject({ dialect: "a2a-v01" });
   await agent.send("x");
   expect(server.methods().at(-1)).toBe("tasks/send");
-  await expect(connect(server.url, { version: "1.0" })).rejects.toThrow(/nothing fits with the version 1\.0/);
+  await expect(connect(server.url, { version: "1.0" })).rejects.toThrow(/nothing matches with the version 1\.0/);
 });
 
 test("what a dialect cannot say is told; strict refuses it before anything is sent", async () => {

@@ -8,7 +8,6 @@ import type { Operation, OperationKind, StreamFrame } from "../../model/operatio
 import { createAgentCaller } from "../call/agent-caller.ts";
 import { Endpoints } from "../call/failover.ts";
 import { createRemoteAgent } from "../call/remote-agent.ts";
-import { createRetryingCaller } from "../call/retrying-caller.ts";
 import type { Candidate } from "../card/choose-interface.ts";
 import type { Notice, RemoteAgent } from "../options.ts";
 import type { Attempt, FrameReader, Transport } from "../transport/transport.ts";
@@ -44,15 +43,15 @@ export function scriptedAgent(lines: readonly [ScriptedLine, ...ScriptedLine[]])
     return { attempt: run, open: run };
   };
   const pace = { baseMs: 1, capMs: 2 };
-  const caller = createRetryingCaller({
-    lines: new Endpoints([first as Candidate, ...others], transportOf, notify),
+  const setup = {
+    endpoints: new Endpoints([first as Candidate, ...others], transportOf, notify),
     requestRetry: { attempts: 3, ...pace },
     streamRetry: { attempts: 5, ...pace },
     polling: pace,
     notify,
-  });
+  };
   const card = cardOf("https://x.example") as AgentCard;
-  return { agent: createRemoteAgent(createAgentCaller({ card, caller, signal: undefined })), tried, notices };
+  return { agent: createRemoteAgent(createAgentCaller({ card, setup, signal: undefined })), tried, notices };
 }
 
 function candidateOf({ lacks = [], name }: ScriptedLine): Candidate {

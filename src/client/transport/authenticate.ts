@@ -6,7 +6,7 @@
 import type { CredentialProvider } from "../../auth/login/contract.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { ExchangeAnswer, ExchangeCall, Exchanger } from "../../wire/exchange.ts";
-import { RPC_CODES, type RpcCall, type RpcMetadata, RpcStatusError } from "../../wire/rpc.ts";
+import { RPC_CODES, type RpcCall, RpcStatusError } from "../../wire/rpc.ts";
 import { redactUrl } from "../errors.ts";
 import type { RpcCarrier, RpcStream } from "./grpc-carrier.ts";
 import type { GrpcAddress } from "./grpc-channels.ts";
@@ -59,9 +59,7 @@ async function askProvider<T>(url: string, get: () => Promise<T>): Promise<T> {
   } catch (cause) {
     if (ProtocolError.is(cause)) throw cause;
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new ProtocolError("UNAUTHENTICATED", `No credentials could be had for ${redactUrl(url)}: ${why}`, {
-      cause,
-    });
+    throw new ProtocolError("UNAUTHENTICATED", `No credentials for ${redactUrl(url)}: ${why}`, { cause });
   }
 }
 
@@ -85,11 +83,7 @@ async function refreshCredentials(
 function addCredentials(call: ExchangeCall, headers: Headers, query: Headers): ExchangeCall {
   const url = new URL(call.url);
   for (const [name, value] of Object.entries(query)) if (!url.searchParams.has(name)) url.searchParams.set(name, value);
-  return { ...call, url: url.href, headers: { ...lowerCased(headers), ...lowerCased(call.headers) } };
-}
-
-function lowerCased(headers: Headers): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+  return { ...call, url: url.href, headers: { ...lowerCaseNames(headers), ...lowerCaseNames(call.headers) } };
 }
 
 export function createAuthenticatedCarrier(carrier: RpcCarrier, provider: CredentialProvider): RpcCarrier {
@@ -174,11 +168,10 @@ function urlOf({ authority, secure }: GrpcAddress, { method, service }: RpcCall)
 }
 
 function addMetadata(call: RpcCall, headers: Headers): RpcCall {
-  const metadata: RpcMetadata = { ...lowerCased(headers), ...lowerCased(call.metadata) };
-  return { ...call, metadata };
+  return { ...call, metadata: { ...lowerCaseNames(headers), ...lowerCaseNames(call.metadata) } };
 }
 
 /** Lower-cases names, so that two spellings of a name are one header. */
-export function lowerCaseNames(headers: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+export function lowerCaseNames(headers: Headers = {}): Headers {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }

@@ -56,7 +56,7 @@ const HTTP_JSON = findBinding("HTTP+JSON", "1.0")?.calling as ExchangeCalling;
 
 function readerOf(answer: ExchangeAnswer, calling: ExchangeCalling = HTTP_JSON) {
   const decoder = createFrameDecoder(calling, { kind: "subscribe", id: "t1" });
-  return readFrames(answer, decoder, CALL, { silenceMs: 1_000, report() {} });
+  return readFrames(answer, decoder, CALL, { streamSilenceMs: 1_000, report() {} });
 }
 
 test("every byte is a sign of life, and silence is a break", async () => {

@@ -3,7 +3,7 @@
 import type { RpcCalling } from "../../dialects/contract.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { Operation, OperationKind, OutcomeOf, StreamFrame } from "../../model/operation.ts";
-import { RPC_CODES, type RpcCall, RpcStatusError } from "../../wire/rpc.ts";
+import { RPC_CODES, RpcStatusError } from "../../wire/rpc.ts";
 import { isTransient } from "../call/retry.ts";
 import { type AttemptedCall, failedBeforeSending, toConnectionError } from "../errors.ts";
 import type { ChosenInterface } from "../options.ts";
@@ -14,6 +14,7 @@ import {
   awaitFirstFrames,
   type CallSettings,
   callTarget,
+  decodeAll,
   encodingFailure,
   type Failure,
   type FrameReader,
@@ -33,14 +34,19 @@ export function createGrpcTransport(
   const { report, tracer } = setup;
   const silenceMs = setup.streamSilenceMs;
 
-  function encode(operation: Operation, settings: CallSettings): RpcCall {
-    const { losses, value } = calling.encode(operation, callTarget(operation, settings, chosen, setup));
-    report(losses);
-    return value;
-  }
-
-  function shown({ method, service }: RpcCall): string {
-    return `${address.secure ? "grpcs" : "grpc"}://${address.authority}/${service}/${method}`;
+  /** The call, where it goes and its bounds. */
+  function prepare(operation: Operation, settings: CallSettings) {
+    try {
+      const { losses, value: call } = calling.encode(operation, callTarget(operation, settings, chosen, setup));
+      report(losses);
+      const url = `${address.secure ? "grpcs" : "grpc"}://${address.authority}/${call.service}/${call.method}`;
+      const options = { signal: settings.signal, timeoutMs: settings.timeoutMs ?? setup.timeoutMs, silenceMs };
+      const attempted: AttemptedCall = { method: "gRPC", url, timeoutMs: options.timeoutMs };
+      tracer?.rpcRequest(url, call.metadata, call.message.byteLength);
+      return { ok: true as const, call, options, attempted };
+    } catch (error) {
+      return encodingFailure(error);
+    }
   }
 
   /** Decodes a status into a protocol error; other failures become connection errors. */
@@ -72,18 +78,9 @@ export function createGrpcTransport(
     let closing: NodeJS.Timeout | undefined;
     let answered = false;
 
-    function decodeAll(messages: readonly Uint8Array[]): { readonly read: StreamFrame[]; readonly failure: unknown } {
-      const read: StreamFrame[] = [];
-      for (const message of messages) {
-        try {
-          const { losses, value } = calling.decodeFrame(message);
-          if (losses.length > 0) report(losses);
-          read.push(value);
-        } catch (failure) {
-          return { read, failure };
-        }
-      }
-      return { read, failure: undefined };
+    function decodeMessage(message: Uint8Array) {
+      const { losses, value } = calling.decodeFrame(message);
+      return { losses, value: [value] };
     }
 
     async function* frames(): AsyncGenerator<readonly StreamFrame[], void, undefined> {
@@ -91,7 +88,7 @@ export function createGrpcTransport(
         for await (const messages of stream.messages) {
           if (!answered) tracer?.rpcResponse(url, RPC_CODES.OK, {});
           answered = true;
-          const { failure, read } = decodeAll(messages);
+          const { failure, read } = decodeAll(messages, decodeMessage, report);
           if (read.length > 0) yield read;
           if (failure !== undefined) throw failure;
         }
@@ -115,40 +112,28 @@ export function createGrpcTransport(
 
   return {
     async attempt<O extends UnaryOperation>(operation: O, settings: CallSettings): Promise<Attempt<OutcomeOf<O>>> {
-      let call: RpcCall;
+      const prepared = prepare(operation, settings);
+      if (!prepared.ok) return prepared;
+      const { attempted, call, options } = prepared;
       try {
-        call = encode(operation, settings);
-      } catch (error) {
-        return encodingFailure(error);
-      }
-      const timeoutMs = settings.timeoutMs ?? setup.timeoutMs;
-      const url = shown(call);
-      try {
-        tracer?.rpcRequest(url, call.metadata, call.message.byteLength);
-        const answer = await carrier.unary(address, call, { signal: settings.signal, timeoutMs, silenceMs });
-        tracer?.rpcResponse(url, RPC_CODES.OK, answer.metadata, answer.message.byteLength);
+        const answer = await carrier.unary(address, call, options);
+        tracer?.rpcResponse(attempted.url, RPC_CODES.OK, answer.metadata, answer.message.byteLength);
         const { losses, value } = calling.decode(operation.kind, answer.message);
         report(losses);
         return { ok: true, value: value as OutcomeOf<O> };
       } catch (error) {
-        return failure(error, operation.kind, { method: "gRPC", url, timeoutMs });
+        return failure(error, operation.kind, attempted);
       }
     },
     async open(operation, settings) {
-      let call: RpcCall;
-      try {
-        call = encode(operation, settings);
-      } catch (error) {
-        return encodingFailure(error);
-      }
-      const url = shown(call);
-      tracer?.rpcRequest(url, call.metadata, call.message.byteLength);
-      const timeoutMs = settings.timeoutMs ?? setup.timeoutMs;
-      const stream = carrier.stream(address, call, { signal: settings.signal, timeoutMs, silenceMs });
+      const prepared = prepare(operation, settings);
+      if (!prepared.ok) return prepared;
+      const { attempted, call, options } = prepared;
+      const stream = carrier.stream(address, call, options);
       // gRPC opens any stream at once; only the first message or status shows whether the peer accepted the call.
-      const opened = await awaitFirstFrames(readMessages(stream, operation.kind, url));
+      const opened = await awaitFirstFrames(readMessages(stream, operation.kind, attempted.url));
       if (opened.failure === undefined) return { ok: true, value: opened.reader };
-      return failure(opened.failure, operation.kind, { method: "gRPC", url, timeoutMs });
+      return failure(opened.failure, operation.kind, attempted);
     },
   };
 }

@@ -5,7 +5,7 @@ import { ProtocolError } from "../../model/errors.ts";
 import type { Operation, OutcomeOf, StreamFrame } from "../../model/operation.ts";
 import type { ExchangeAnswer, ExchangeCall, Exchanger } from "../../wire/exchange.ts";
 import { isTransient } from "../call/retry.ts";
-import { failedBeforeSending, toConnectionError } from "../errors.ts";
+import { changeError, failedBeforeSending, toConnectionError } from "../errors.ts";
 import type { ChosenInterface } from "../options.ts";
 import { PeerSession } from "./peer-session.ts";
 import {
@@ -111,7 +111,7 @@ export function createHttpTransport(
       const answer = await begin(call, received);
       if (isSuccess(answer.status) && contentTypeOf(answer).startsWith("text/event-stream")) {
         tracer?.response(call, answer);
-        return { ok: true, value: readFrames(answer, decoder, call, { silenceMs: setup.streamSilenceMs, report }) };
+        return { ok: true, value: readFrames(answer, decoder, call, setup) };
       }
       // Instead of a stream, peers respond with an ordinary error, and some with the only frame of the stream.
       const whole = await readWhole(call, answer, received);
@@ -197,15 +197,7 @@ function withRetryAfter(error: ProtocolError, answer: ExchangeAnswer | undefined
   const header = answer?.headers.get("retry-after");
   if (error.retryAfter !== undefined || header === null || header === undefined) return error;
   const retryAfter = Number(header);
-  if (!Number.isFinite(retryAfter) || retryAfter < 0) return error;
-  const { code, data, message, metadata, violations } = error;
-  return new ProtocolError(code, message, {
-    retryAfter,
-    cause: error.cause,
-    ...(metadata === undefined ? {} : { metadata }),
-    ...(violations === undefined ? {} : { violations }),
-    ...(data === undefined ? {} : { data }),
-  });
+  return Number.isFinite(retryAfter) && retryAfter >= 0 ? changeError(error, { retryAfter }) : error;
 }
 
 function isNoSuchRoute(error: Failure["error"], status: number | undefined): boolean {

@@ -28,44 +28,31 @@ export function createTracer(
     name in callerHeaders || (SECRET_NAME.test(name) && !NOT_SECRET.has(name.toLowerCase()));
   const redact = (headers: Iterable<readonly [string, string]>): Record<string, string> =>
     Object.fromEntries([...headers].map(([name, value]) => [name, isSecret(name) ? REDACTED : value]));
+  const http = (method: string, url: string, headers: Iterable<readonly [string, string]>, body?: string) => ({
+    method,
+    url: redactTracedUrl(url),
+    headers: redact(headers),
+    ...(body === undefined ? {} : { body: body.replace(SECRET_FIELDS, `"$1"$2"${REDACTED}"`) }),
+  });
+  const rpc = (url: string, metadata: RpcMetadata, bytes?: number) => ({
+    method: "gRPC",
+    url,
+    headers: redact(Object.entries(metadata)),
+    ...(bytes === undefined ? {} : { body: `(${bytes} bytes)` }),
+  });
   return {
-    request(call) {
-      onExchange({
-        direction: "request",
-        method: call.method,
-        url: redactTracedUrl(call.url),
-        headers: redact(Object.entries(call.headers)),
-        ...(call.body === undefined ? {} : { body: redactBody(call.body) }),
-      });
-    },
-    response(call, answer, body) {
+    request: ({ body, headers, method, url }) =>
+      onExchange({ direction: "request", ...http(method, url, Object.entries(headers), body) }),
+    response: ({ method, url }, { headers, status }, body) =>
       onExchange({
         direction: "response",
-        method: call.method,
-        url: redactTracedUrl(call.url),
-        status: answer.status,
-        headers: redact(answer.headers instanceof Headers ? answer.headers : []),
-        ...(body === undefined ? {} : { body: redactBody(body) }),
-      });
-    },
-    rpcRequest(url, metadata, bytes) {
-      const headers = redact(Object.entries(metadata));
-      onExchange({ direction: "request", method: "gRPC", url, headers, body: formatBytes(bytes) });
-    },
-    rpcResponse(url, status, metadata, bytes) {
-      const headers = redact(Object.entries(metadata));
-      const body = bytes === undefined ? {} : { body: formatBytes(bytes) };
-      onExchange({ direction: "response", method: "gRPC", url, status, headers, ...body });
-    },
+        status,
+        ...http(method, url, headers instanceof Headers ? headers : [], body),
+      }),
+    rpcRequest: (url, metadata, bytes) => onExchange({ direction: "request", ...rpc(url, metadata, bytes) }),
+    rpcResponse: (url, status, metadata, bytes) =>
+      onExchange({ direction: "response", status, ...rpc(url, metadata, bytes) }),
   };
-}
-
-function formatBytes(count: number): string {
-  return `(${count} bytes)`;
-}
-
-function redactBody(body: string): string {
-  return body.replace(SECRET_FIELDS, `"$1"$2"${REDACTED}"`);
 }
 
 function redactTracedUrl(url: string): string {

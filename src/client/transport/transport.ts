@@ -94,7 +94,6 @@ export function isUnknownToPeer(error: unknown): boolean {
 }
 
 /** Frames of one connection, batched as they arrive from the network. */
-
 export interface FrameReader {
   /** Ends when the peer closes; fails with `ProtocolError` for its errors, `ConnectionError` for a broken stream. */
   readonly frames: AsyncGenerator<readonly StreamFrame[], void, undefined>;
@@ -126,18 +125,12 @@ export async function awaitFirstFrames(
   };
 }
 
-interface FrameReaderOptions {
-  readonly silenceMs: number;
-  readonly report: (losses: readonly Loss[]) => void;
-}
-
 export function readFrames(
   answer: ExchangeAnswer,
   decoder: FrameDecoder,
   call: ExchangeCall,
-  options: FrameReaderOptions,
+  { report, streamSilenceMs: silenceMs }: Pick<TransportSetup, "report" | "streamSilenceMs">,
 ): FrameReader {
-  const { report, silenceMs } = options;
   let silent = false;
   let closing: NodeJS.Timeout | undefined;
 
@@ -161,10 +154,15 @@ export function readFrames(
     }
   }
 
+  function decodeEvent({ data, event, lastEventId }: SseEvent) {
+    if (data === "") return { losses: [], value: [] };
+    return decoder.decode({ data, event, id: lastEventId === "" ? undefined : lastEventId });
+  }
+
   async function* frames(): AsyncGenerator<readonly StreamFrame[], void, undefined> {
     try {
       for await (const events of readSseEvents(watchedChunks())) {
-        const { failure, read } = decodeAll(events, decoder, report);
+        const { failure, read } = decodeAll(events, decodeEvent, report);
         if (read.length > 0) yield read;
         if (failure !== undefined) throw failure;
       }
@@ -195,29 +193,23 @@ export function readFrames(
 }
 
 export function createFrameDecoder(calling: ExchangeCalling, operation: Operation): FrameDecoder {
-  return calling.openFrames?.(operation) ?? decodeEachFrame(calling);
-}
-
-function decodeEachFrame(calling: ExchangeCalling): FrameDecoder {
-  return {
-    decode(frame) {
-      const { losses, value } = calling.decodeFrame(frame);
-      return { losses, value: [value] };
-    },
+  const decodeEach = (frame: Parameters<FrameDecoder["decode"]>[0]) => {
+    const { losses, value } = calling.decodeFrame(frame);
+    return { losses, value: [value] };
   };
+  return calling.openFrames?.(operation) ?? { decode: decodeEach };
 }
 
 /** Frames before one that cannot be decoded are still delivered. */
-function decodeAll(
-  events: readonly SseEvent[],
-  decoder: FrameDecoder,
+export function decodeAll<T>(
+  items: readonly T[],
+  decode: (item: T) => { readonly losses: readonly Loss[]; readonly value: readonly StreamFrame[] },
   report: (losses: readonly Loss[]) => void,
 ): { readonly read: readonly StreamFrame[]; readonly failure: unknown } {
   const read: StreamFrame[] = [];
-  for (const { data, event, lastEventId } of events) {
-    if (data === "") continue;
+  for (const item of items) {
     try {
-      const { losses, value } = decoder.decode({ data, event, id: lastEventId === "" ? undefined : lastEventId });
+      const { losses, value } = decode(item);
       if (losses.length > 0) report(losses);
       read.push(...value);
     } catch (failure) {
