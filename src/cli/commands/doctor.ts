@@ -7,6 +7,7 @@ import {
   checkFiles,
   checkNode,
   checkPorts,
+  skipped,
 } from "../doctor/checks.ts";
 import { checkSecurity } from "../doctor/security.ts";
 import { checkStore } from "../doctor/store.ts";
@@ -30,7 +31,7 @@ export async function doctor(output: Output, config: string | undefined, flags: 
   const checks: Check[] = [checkNode(process.versions.node), await checkDriver()];
   const file = config ?? findConfig();
   if (config === undefined && !existsSync(file)) {
-    checks.push({ name: "configuration", status: "skipped", detail: `there is no ${file} here` });
+    checks.push(skipped("configuration", `${file} not found`));
   } else {
     const { check, config: loaded } = await checkConfig(file);
     checks.push(check);

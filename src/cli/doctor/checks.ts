@@ -9,9 +9,34 @@ import { createSecureContext } from "node:tls";
 import { findMissingProgram } from "../../agents/process/find-program.ts";
 import { loadSigningKey, type SigningKeyOptions } from "../../auth/signatures/keys.ts";
 import { hasErrorCode } from "../../model/errors.ts";
+import { hostNameOf } from "../../server/access/loopback.ts";
 import type { DragomanConfig } from "../../server/config/index.ts";
 
-/** Checks what a server requires besides its store: certificates, keys, the audit file. */
+export interface Check {
+  readonly name: string;
+  /** `warning`: works, but perhaps not as expected. `skipped`: there was nothing to check. */
+  readonly status: "ok" | "warning" | "failed" | "skipped";
+  readonly detail: string;
+}
+
+export const ok = (name: string, detail: string): Check => ({ name, status: "ok", detail });
+export const warning = (name: string, detail: string): Check => ({ name, status: "warning", detail });
+export const failed = (name: string, detail: string): Check => ({ name, status: "failed", detail });
+export const skipped = (name: string, detail: string): Check => ({ name, status: "skipped", detail });
+
+/** A check that passes with the detail it returns and fails with the error it throws. */
+async function attempt(name: string, check: () => Promise<string | Check>): Promise<Check> {
+  try {
+    const found = await check();
+    return typeof found === "string" ? ok(name, found) : found;
+  } catch (error) {
+    return failed(name, messageOf(error));
+  }
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 /** Automatic renewal should have replaced a certificate that is this close to its expiry. */
@@ -28,88 +53,70 @@ export async function checkFiles(config: DragomanConfig, now: number): Promise<r
   ];
 }
 
-interface CertificateFiles {
-  readonly cert: string;
-  readonly key: string;
-}
-
-async function checkCertificate(files: CertificateFiles, publicUrl: string | undefined, now: number): Promise<Check> {
-  const name = "server.tls";
-  try {
+function checkCertificate(
+  files: { readonly cert: string; readonly key: string },
+  publicUrl: string | undefined,
+  now: number,
+): Promise<Check> {
+  return attempt("server.tls", async () => {
     const [cert, key] = await Promise.all([readFile(files.cert, "utf8"), readFile(files.key, "utf8")]);
     createSecureContext({ cert, key });
-    return { name, ...judgeCertificate(new X509Certificate(cert), publicUrl, now) };
-  } catch (error) {
-    return { name, status: "failed", detail: messageOf(error) };
-  }
+    return judgeCertificate("server.tls", new X509Certificate(cert), publicUrl, now);
+  });
 }
 
 function judgeCertificate(
+  name: string,
   certificate: X509Certificate,
   publicUrl: string | undefined,
   now: number,
-): Omit<Check, "name"> {
+): Check {
   const { validFrom, validTo } = certificate;
   const [begins, ends] = [Date.parse(validFrom), Date.parse(validTo)];
   const until = `valid until ${new Date(ends).toISOString().slice(0, 10)}`;
-  if (now > ends) return { status: "failed", detail: `the certificate expired: ${until}` };
-  if (now < begins) return { status: "failed", detail: `the certificate is not valid before ${validFrom}` };
-  const host = publicUrl === undefined ? undefined : new URL(publicUrl).hostname.replace(/^\[(.*)\]$/, "$1");
+  if (now > ends) return failed(name, `the certificate expired: ${until}`);
+  if (now < begins) return failed(name, `the certificate is not valid before ${validFrom}`);
+  const host = publicUrl === undefined ? undefined : hostNameOf(new URL(publicUrl).hostname);
   if (host !== undefined && !matchesHost(certificate, host)) {
-    return { status: "warning", detail: `the certificate is not for ${host}, the host that the cards name` };
+    return warning(name, `the certificate is not for ${host}, the host that the cards name`);
   }
   const soon = ends - now < RENEWAL_WARNING_DAYS * DAY_MS;
-  return soon
-    ? { status: "warning", detail: `the certificate should be renewed: ${until}` }
-    : { status: "ok", detail: until };
+  return soon ? warning(name, `the certificate should be renewed: ${until}`) : ok(name, until);
 }
 
 function matchesHost(certificate: X509Certificate, host: string): boolean {
   return (isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)) !== undefined;
 }
 
-async function checkAuthorities(file: string): Promise<Check> {
-  const name = "auth.mtls.ca";
-  try {
+function checkAuthorities(file: string): Promise<Check> {
+  return attempt("auth.mtls.ca", async () => {
     const ca = await readFile(file, "utf8");
     createSecureContext({ ca });
-    const { subject } = new X509Certificate(ca);
-    return { name, status: "ok", detail: subject.replaceAll("\n", ", ") };
-  } catch (error) {
-    return { name, status: "failed", detail: messageOf(error) };
-  }
+    return new X509Certificate(ca).subject.replaceAll("\n", ", ");
+  });
 }
 
-async function checkKey(name: string, options: SigningKeyOptions): Promise<Check> {
-  try {
+function checkKey(name: string, options: SigningKeyOptions): Promise<Check> {
+  return attempt(name, async () => {
     const { alg, kid } = await loadSigningKey(options);
-    return { name, status: "ok", detail: `${kid}, ${alg}` };
-  } catch (error) {
-    return { name, status: "failed", detail: messageOf(error) };
-  }
+    return `${kid}, ${alg}`;
+  });
 }
 
 /** Does not create the file: an empty audit file would count as one. */
 async function checkAudit({ file, required }: { readonly file: string; readonly required: boolean }): Promise<Check> {
-  const name = "audit";
   try {
     await access(file, constants.W_OK).catch((error: unknown) => {
       if (!hasErrorCode(error, "ENOENT")) throw error;
       return access(dirname(file), constants.W_OK | constants.X_OK);
     });
-    return { name, status: "ok", detail: `${file} can be written` };
+    return ok("audit", `${file} can be written`);
   } catch (error) {
-    const consequence = required ? "nothing will be served" : "nothing will be recorded";
-    const detail = `${consequence}: ${messageOf(error)}`;
-    return { name, status: required ? "failed" : "warning", detail };
+    const reason = messageOf(error);
+    return required
+      ? failed("audit", `nothing will be served: ${reason}`)
+      : warning("audit", `nothing will be recorded: ${reason}`);
   }
-}
-
-export interface Check {
-  readonly name: string;
-  /** `warning`: works, but perhaps not as expected. `skipped`: there was nothing to check. */
-  readonly status: "ok" | "warning" | "failed" | "skipped";
-  readonly detail: string;
 }
 
 const MIN_NODE_VERSION = [20, 19] as const;
@@ -117,21 +124,18 @@ const MIN_NODE_VERSION = [20, 19] as const;
 export function checkNode(version: string): Check {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   const [oldestMajor, oldestMinor] = MIN_NODE_VERSION;
-  const good = major > oldestMajor || (major === oldestMajor && minor >= oldestMinor);
-  const wanted = good ? "" : `; ${MIN_NODE_VERSION.join(".")} or newer is needed`;
-  return { name: "node", status: good ? "ok" : "failed", detail: `${version}${wanted}` };
+  if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return ok("node", version);
+  return failed("node", `${version}; ${MIN_NODE_VERSION.join(".")} or newer is required`);
 }
 
-export async function checkDriver(): Promise<Check> {
-  try {
+export function checkDriver(): Promise<Check> {
+  return attempt("sqlite", async () => {
     const { openDriver } = await import("../../store/sqlite/driver.ts");
     const driver = await openDriver(":memory:");
     const row = driver.prepare<{ version: string }>("SELECT sqlite_version() AS version").get();
     driver.close();
-    return { name: "sqlite", status: "ok", detail: `SQLite ${row?.version ?? "of unknown version"}` };
-  } catch (error) {
-    return { name: "sqlite", status: "failed", detail: messageOf(error) };
-  }
+    return `SQLite ${row?.version ?? "of unknown version"}`;
+  });
 }
 
 export async function checkConfig(file: string): Promise<{ readonly check: Check; readonly config?: DragomanConfig }> {
@@ -139,10 +143,9 @@ export async function checkConfig(file: string): Promise<{ readonly check: Check
   try {
     const config = await loadConfig(file);
     const count = config.agents.size === 1 ? "1 agent" : `${config.agents.size} agents`;
-    return { check: { name: "configuration", status: "ok", detail: `${file}, ${count}` }, config };
+    return { check: ok("configuration", `${file}, ${count}`), config };
   } catch (error) {
-    const detail = messageOf(error).replaceAll("\n", "; ");
-    return { check: { name: "configuration", status: "failed", detail } };
+    return { check: failed("configuration", messageOf(error).replaceAll("\n", "; ")) };
   }
 }
 
@@ -153,22 +156,21 @@ export async function checkPorts({ host, port, grpcPort, tls }: DragomanConfig["
   if (other === false || other === 0) return [http];
   const problem = await tryListen(host, other);
   const name = "gRPC port";
-  if (problem === undefined) return [http, { name, status: "ok", detail: `${host}:${other} is free` }];
+  if (problem === undefined) return [http, ok(name, `${host}:${other} is free`)];
   // If dragoman already listens on the HTTP port, its gRPC port is in use as well.
-  const isOwn = http.status === "warning";
-  const detail = isOwn ? `${host}:${other} is used by it, too` : describePortProblem(host, other, problem);
-  return [http, { name, status: isOwn ? "warning" : "failed", detail }];
+  if (http.status === "warning") return [http, warning(name, `${host}:${other} is used by it, too`)];
+  return [http, failed(name, describePortProblem(host, other, problem))];
 }
 
 /** Whether a server could listen on the port. A dragoman that already listens there is usually expected. */
 export async function checkPort(host: string, port: number, secure = false): Promise<Check> {
-  if (port === 0) return { name: "port", status: "ok", detail: "any free one" };
+  if (port === 0) return ok("port", "any free one");
   const problem = await tryListen(host, port);
-  if (problem === undefined) return { name: "port", status: "ok", detail: `${host}:${port} is free` };
+  if (problem === undefined) return ok("port", `${host}:${port} is free`);
   if (problem === "EADDRINUSE" && (await isDragoman(host, port, secure))) {
-    return { name: "port", status: "warning", detail: `a dragoman already listens on ${host}:${port}` };
+    return warning("port", `a dragoman already listens on ${host}:${port}`);
   }
-  return { name: "port", status: "failed", detail: describePortProblem(host, port, problem) };
+  return failed("port", describePortProblem(host, port, problem));
 }
 
 function describePortProblem(host: string, port: number, problem: string): string {
@@ -204,18 +206,12 @@ export async function checkAgents(config: DragomanConfig): Promise<readonly Chec
   const { buildAgent } = await import("../../server/config/index.ts");
   const checks: Check[] = [];
   for (const [name, agent] of config.agents) {
-    try {
+    const check = await attempt(`agent ${name}`, async () => {
       const { profile } = await buildAgent(name, agent, config);
       const missing = agent.source.kind === "process" ? findMissingProgram(agent.source) : undefined;
-      const found: Check = { name: `agent ${name}`, status: "ok", detail: `${profile.name} ${profile.version}` };
-      checks.push(missing === undefined ? found : { ...found, status: "failed", detail: missing });
-    } catch (error) {
-      checks.push({ name: `agent ${name}`, status: "failed", detail: messageOf(error) });
-    }
+      return missing === undefined ? `${profile.name} ${profile.version}` : failed(`agent ${name}`, missing);
+    });
+    checks.push(check);
   }
   return checks;
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

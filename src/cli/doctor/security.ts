@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
-import { externallyReachableHost, isLoopback } from "../../server/access/loopback.ts";
+import { externallyReachableHost, hostNameOf, isLoopback } from "../../server/access/loopback.ts";
 import { isSecretName } from "../../server/logging/redact.ts";
-import type { Check } from "./checks.ts";
+import { type Check, failed, ok, warning } from "./checks.ts";
 
 interface IssuerConfig {
   readonly issuer: string;
@@ -45,8 +45,6 @@ export interface SecurityConfig {
   readonly origins: ReadonlyMap<string, { readonly variables: readonly string[] }>;
 }
 
-type Finding = Pick<Check, "status" | "detail"> & { readonly about: string };
-
 /** Shorter secrets can be guessed when a person chose them rather than a generator. */
 const MIN_SECRET_LENGTH = 16;
 const MIN_DISTINCT_CHARACTERS = 6;
@@ -64,13 +62,11 @@ export async function checkSecurity(config: SecurityConfig, file: string): Promi
     ...checkSecrets(config),
     ...(await checkFilePermissions(config, file)),
     ...checkPushTargets(config),
+    ...checkCors(config),
     ...checkOperation(config),
   ];
-  if (findings.length === 0) {
-    const where = isPublic(config) ? "nothing weak was found" : "only this machine can reach the server";
-    return [{ name: "security", status: "ok", detail: where }];
-  }
-  return findings.map(({ about, status, detail }) => ({ name: `security: ${about}`, status, detail }));
+  if (findings.length > 0) return findings.map((found) => ({ ...found, name: `security: ${found.name}` }));
+  return [ok("security", isPublic(config) ? "nothing weak was found" : "only this machine can reach the server")];
 }
 
 /** Reachable from other machines, directly or through a proxy. */
@@ -78,84 +74,81 @@ function isPublic({ server: { host, publicUrl } }: SecurityConfig): boolean {
   return externallyReachableHost(host, publicUrl) !== undefined;
 }
 
-const hostOf = (url: string) => new URL(url).hostname.replace(/^\[(.*)\]$/, "$1");
+const hostOf = (url: string) => hostNameOf(new URL(url).hostname);
 
 function authenticatesCallers({ auth }: SecurityConfig): boolean {
   const { apiKeys = [], basic = [], jwt, mtls } = auth;
   return apiKeys.length > 0 || basic.length > 0 || jwt !== undefined || mtls !== undefined;
 }
 
-function checkCallers(config: SecurityConfig): Finding[] {
-  if (config.origins.has("auth") && !authenticatesCallers(config) && config.auth.anonymous !== true) {
-    const status = isPublic(config) ? "failed" : "warning";
-    return [{ about: "callers", status, detail: "auth is there, but no way to log in is configured" }];
+function checkCallers(config: SecurityConfig): Check[] {
+  const { anonymous } = config.auth;
+  const authenticates = authenticatesCallers(config);
+  if (config.origins.has("auth") && !authenticates && anonymous !== true) {
+    return [(isPublic(config) ? failed : warning)("callers", "auth is set, but contains no way to log in")];
   }
-  if (!isPublic(config) || (authenticatesCallers(config) && config.auth.anonymous !== true)) return [];
-  const detail = authenticatesCallers(config)
+  if (!isPublic(config) || (authenticates && anonymous !== true)) return [];
+  const detail = authenticates
     ? "auth.anonymous admits callers without credentials, also from other machines"
-    : "anyone who can reach the server may call: say in auth who may";
-  return [{ about: "callers", status: config.auth.anonymous === true ? "warning" : "failed", detail }];
+    : "anyone who can reach the server may call it: restrict that in auth";
+  return [(anonymous === true ? warning : failed)("callers", detail)];
 }
 
 const MAX_CLOCK_SKEW_MS = 5 * 60_000;
 
 /** Settings that weaken tokens and keys. */
-function checkTokens({ auth: { apiKey, jwt } }: SecurityConfig): Finding[] {
-  const findings: Finding[] = [];
-  for (const [name, url] of [["issuer", jwt?.issuer] as const, ["jwksUrl", jwt?.jwksUrl] as const]) {
+function checkTokens({ auth: { apiKey, jwt } }: SecurityConfig): Check[] {
+  const findings: Check[] = [];
+  for (const [name, url] of Object.entries({ issuer: jwt?.issuer, jwksUrl: jwt?.jwksUrl })) {
     if (url?.startsWith("http:") !== true || isLoopback(hostOf(url))) continue;
     const detail = "is not https: anyone on the network path can substitute keys and act as any owner";
-    findings.push({ about: `auth.jwt.${name}`, status: "failed", detail });
+    findings.push(failed(`auth.jwt.${name}`, detail));
   }
   if ((jwt?.clockSkew ?? 0) > MAX_CLOCK_SKEW_MS) {
-    const detail = "is more than 5m: tokens that have expired are good for as long";
-    findings.push({ about: "auth.jwt.clockSkew", status: "warning", detail });
+    findings.push(warning("auth.jwt.clockSkew", "is more than 5m: expired tokens are accepted for as long"));
   }
   if (apiKey?.query !== undefined) {
-    const detail = "puts keys into addresses, which end up in the logs of proxies";
-    findings.push({ about: "auth.apiKey.query", status: "warning", detail });
+    findings.push(warning("auth.apiKey.query", "puts keys into URLs, which end up in the logs of proxies"));
   }
   return findings;
 }
 
 /** Issuers choose the owner names in tokens and certificates; those of keys and passwords are in the configuration. */
-function checkOwners({ auth: { apiKeys = [], basic = [], jwt, mtls } }: SecurityConfig): Finding[] {
+function checkOwners({ auth: { apiKeys = [], basic = [], jwt, mtls } }: SecurityConfig): Check[] {
   const given = [jwt !== undefined, mtls !== undefined, apiKeys.length + basic.length > 0];
   if (given.filter((is) => is).length < 2) return [];
   const detail =
     "owners of tokens, certificates, keys and passwords are the same if they have the same name: someone who can choose a name in one of them gets the tasks of the other";
-  return [{ about: "owners", status: "warning", detail }];
+  return [warning("owners", detail)];
 }
 
 /** Credentials and messages that anyone on the network path can read. */
-function checkTransport(config: SecurityConfig): Finding[] {
+function checkTransport(config: SecurityConfig): Check[] {
   const { host, publicUrl, tls } = config.server;
-  const findings: Finding[] = [];
-  const status = authenticatesCallers(config) ? "failed" : "warning";
+  const exposed = authenticatesCallers(config) ? failed : warning;
   if (publicUrl?.startsWith("http:") === true && !isLoopback(hostOf(publicUrl))) {
-    findings.push({ about: "transport", status, detail: `server.publicUrl is not https: ${publicUrl}` });
-  } else if (!isLoopback(host) && tls === undefined) {
-    const proxied = publicUrl?.startsWith("https:") === true;
-    const detail = proxied
-      ? `without server.tls, ${host} is reachable in plain text beside the proxy: listen on loopback, or shut the port`
-      : `without server.tls, what is sent to ${host} can be read on the way`;
-    findings.push({ about: "transport", status: proxied ? "warning" : status, detail });
+    return [exposed("transport", `server.publicUrl is not https: ${publicUrl}`)];
   }
-  return findings;
+  if (isLoopback(host) || tls !== undefined) return [];
+  if (publicUrl?.startsWith("https:") !== true) {
+    return [exposed("transport", `without server.tls, what is sent to ${host} can be read on the way`)];
+  }
+  const detail = `without server.tls, ${host} is reachable in plain text beside the proxy: listen on loopback, or close the port`;
+  return [warning("transport", detail)];
 }
 
-function checkSecrets(config: SecurityConfig): Finding[] {
+function checkSecrets(config: SecurityConfig): Check[] {
   const { apiKeys = [], basic = [] } = config.auth;
-  const status = isPublic(config) ? "failed" : "warning";
-  const findings: Finding[] = [];
-  const look = (about: string, secret: string) => {
+  const hmac = config.push?.hmac;
+  const secrets = [
+    ...apiKeys.map(({ key }, at) => [`auth.apiKeys[${at}].key`, key] as const),
+    ...basic.map(({ password }, at) => [`auth.basic[${at}].password`, password] as const),
+    ...(hmac === undefined ? [] : [["push.hmac.secret", hmac.secret] as const]),
+  ];
+  return secrets.flatMap(([name, secret]) => {
     const why = findWeakness(secret);
-    if (why !== undefined) findings.push({ about, status, detail: why });
-  };
-  for (const [at, { key }] of apiKeys.entries()) look(`auth.apiKeys[${at}].key`, key);
-  for (const [at, { password }] of basic.entries()) look(`auth.basic[${at}].password`, password);
-  if (config.push?.hmac !== undefined) look("push.hmac.secret", config.push.hmac.secret);
-  return findings;
+    return why === undefined ? [] : [(isPublic(config) ? failed : warning)(name, why)];
+  });
 }
 
 /** The result does not reveal the secret. */
@@ -166,17 +159,17 @@ export function findWeakness(secret: string): string | undefined {
   return COMMON_SECRETS.test(secret) ? `looks like one from an example; ${advice}` : undefined;
 }
 
-async function checkFilePermissions(config: SecurityConfig, file: string): Promise<Finding[]> {
+async function checkFilePermissions(config: SecurityConfig, file: string): Promise<Check[]> {
   if (process.platform === "win32") return [];
   const { server, signing, store, audit, push } = config;
   const storeFile = store.startsWith("sqlite:") ? store.slice("sqlite:".length) : undefined;
   const looks = [
-    checkPermissions("the configuration", holdsSecrets(config) ? file : undefined, "warning"),
-    checkPermissions("server.tls.key", server.tls?.key, "failed"),
-    checkPermissions("push.jwt.keyFile", push?.jwt?.keyFile, "failed"),
-    checkPermissions("signing.keyFile", signing?.keyFile, "failed"),
-    checkPermissions("store", storeFile, "warning"),
-    checkPermissions("audit.file", audit?.file, "warning"),
+    checkPermissions("the configuration", holdsSecrets(config) ? file : undefined),
+    checkPermissions("server.tls.key", server.tls?.key, "key"),
+    checkPermissions("push.jwt.keyFile", push?.jwt?.keyFile, "key"),
+    checkPermissions("signing.keyFile", signing?.keyFile, "key"),
+    checkPermissions("store", storeFile),
+    checkPermissions("audit.file", audit?.file),
   ];
   return (await Promise.all(looks)).flat();
 }
@@ -185,17 +178,13 @@ const OTHERS_READ = 0o004;
 const GROUP_READS = 0o040;
 
 /** Whether other users of this machine can read a file. A file that does not exist yet passes. */
-async function checkPermissions(about: string, file: string | undefined, status: Check["status"]): Promise<Finding[]> {
+async function checkPermissions(name: string, file: string | undefined, kind?: "key"): Promise<Check[]> {
   if (file === undefined) return [];
-  const mode = await stat(file).then(
-    (found) => found.mode,
-    () => 0,
-  );
-  if ((mode & OTHERS_READ) !== 0) {
-    return [{ about, status, detail: `${file} can be read by everyone on this machine: chmod 600` }];
-  }
-  const isKey = status === "failed" && (mode & GROUP_READS) !== 0;
-  return isKey ? [{ about, status: "warning", detail: `${file} can be read by its group: chmod 600` }] : [];
+  const { mode } = await stat(file).catch(() => ({ mode: 0 }));
+  const everyone = `${file} can be read by everyone on this machine: chmod 600`;
+  if ((mode & OTHERS_READ) !== 0) return [(kind === "key" ? failed : warning)(name, everyone)];
+  if (kind !== "key" || (mode & GROUP_READS) === 0) return [];
+  return [warning(name, `${file} can be read by its group: chmod 600`)];
 }
 
 const SECRET_PATH =
@@ -210,35 +199,36 @@ function holdsSecrets({ origins }: SecurityConfig): boolean {
   });
 }
 
-function checkPushTargets({ push }: SecurityConfig): Finding[] {
+function checkPushTargets({ push }: SecurityConfig): Check[] {
   if (push?.allowPrivateTargets !== true) return [];
-  const detail = "push.allowPrivateTargets lets callers make this server call addresses of the inside network";
-  return [{ about: "push", status: "warning", detail }];
+  return [
+    warning("push", "push.allowPrivateTargets lets callers make this server call addresses of the private network"),
+  ];
 }
 
-function checkOperation(config: SecurityConfig): Finding[] {
-  const findings: Finding[] = [];
-  if (config.server.cors.origins.includes("*")) {
-    const { apiKey, basic = [], mtls } = config.auth;
-    const isAdded = apiKey?.cookie !== undefined || basic.length > 0 || mtls !== undefined;
-    const detail = isAdded
-      ? 'server.cors.origins has "*", and browsers add cookies, passwords and certificates by themselves: name the origins'
-      : 'server.cors.origins has "*": any web page may call with its visitor\'s browser';
-    findings.push({ about: "cors", status: isAdded ? "failed" : "warning", detail });
+function checkCors({ auth: { apiKey, basic = [], mtls }, server }: SecurityConfig): Check[] {
+  if (!server.cors.origins.includes("*")) return [];
+  if (apiKey?.cookie === undefined && basic.length === 0 && mtls === undefined) {
+    return [warning("cors", 'server.cors.origins has "*": any web page may call with its visitor\'s browser')];
   }
-  if (!isPublic(config)) return findings;
-  const { ratePerAddress, ratePerOwner } = config.limits;
+  const detail =
+    'server.cors.origins has "*", and browsers add cookies, passwords and certificates by themselves: name the origins';
+  return [failed("cors", detail)];
+}
+
+function checkOperation(config: SecurityConfig): Check[] {
+  if (!isPublic(config)) return [];
+  const { ratePerAddress, ratePerOwner, storedBytesPerOwner } = config.limits;
+  const findings: Check[] = [];
   if (ratePerAddress === undefined && ratePerOwner === undefined) {
-    const detail = "neither limits.ratePerAddress nor limits.ratePerOwner is set: one caller may take all there is";
-    findings.push({ about: "limits", status: "warning", detail });
+    const detail = "neither limits.ratePerAddress nor limits.ratePerOwner is set: one caller may use all capacity";
+    findings.push(warning("limits", detail));
   }
-  if (config.limits.storedBytesPerOwner === undefined && config.times.pruneAfterMs === undefined) {
+  if (storedBytesPerOwner === undefined && config.times.pruneAfterMs === undefined) {
     const detail = "neither limits.storedBytesPerOwner nor retention.pruneAfter is set: callers may fill the disk";
-    findings.push({ about: "store", status: "warning", detail });
+    findings.push(warning("store", detail));
   }
-  if (config.audit === undefined) {
-    const detail = "without audit.file there is no record of who did what";
-    findings.push({ about: "audit", status: "warning", detail });
-  }
+  if (config.audit === undefined)
+    findings.push(warning("audit", "without audit.file there is no record of who did what"));
   return findings;
 }

@@ -5,7 +5,7 @@ import { SILENT_LOG } from "../../model/ports.ts";
 import { systemClock } from "../../server/clock-and-ids.ts";
 import { StoreError } from "../../store/errors.ts";
 import { openStore } from "../../store/open.ts";
-import { type Check, messageOf } from "./checks.ts";
+import { type Check, failed, messageOf, ok, warning } from "./checks.ts";
 
 interface StoreCheckOptions {
   /** Read the whole content. */
@@ -21,7 +21,7 @@ const PROGRESS_MS = 2_000;
 /** Neither creates the file nor changes its schema. */
 export async function checkStore(spec: string, options: StoreCheckOptions = {}): Promise<readonly Check[]> {
   if (!spec.startsWith("sqlite:")) {
-    return [{ name: NAME, status: "ok", detail: `${spec} keeps nothing beyond the process` }];
+    return [ok(NAME, `${spec} keeps nothing beyond the process`)];
   }
   const file = spec.slice("sqlite:".length);
   try {
@@ -29,7 +29,7 @@ export async function checkStore(spec: string, options: StoreCheckOptions = {}):
     if (options.deep !== true || !found.readable) return [found.check];
     return [found.check, ...(await checkContent(file, options.onProgress ?? (() => {})))];
   } catch (error) {
-    return [{ name: NAME, status: "failed", detail: messageOf(error) }];
+    return [failed(NAME, messageOf(error))];
   }
 }
 
@@ -55,9 +55,8 @@ async function checkFile(file: string): Promise<Found> {
     },
   );
   const detail = older ? `${file} can be opened and will be brought up to the current schema` : `${file} can be opened`;
-  if (!isInUse) return { check: { name: NAME, status: "ok", detail }, readable: !older };
-  const inUse = `${file} is in use by another dragoman`;
-  return { check: { name: NAME, status: "warning", detail: inUse }, readable: !older };
+  const check = isInUse ? warning(NAME, `${file} is in use by another dragoman`) : ok(NAME, detail);
+  return { check, readable: !older };
 }
 
 async function isFree(file: string): Promise<boolean> {
@@ -76,7 +75,7 @@ async function checkNewFile(file: string): Promise<Found> {
   let folder = dirname(file);
   while (!(await exists(folder)) && dirname(folder) !== folder) folder = dirname(folder);
   await requireAccess(file, folder);
-  return { check: { name: NAME, status: "ok", detail: `${file} will be created` }, readable: false };
+  return { check: ok(NAME, `${file} will be created`), readable: false };
 }
 
 async function requireAccess(file: string, path: string): Promise<void> {
@@ -97,12 +96,10 @@ async function checkContent(file: string, onProgress: (line: string) => void): P
     onProgress(`Checking ${file}: ${done} of ${of} ${what}`);
   });
   const name = "store content";
-  if (damage.length === 0) return [{ name, status: "ok", detail: `${tasks} tasks can be read; nothing is damaged` }];
-  const named = damage
-    .slice(0, MAX_NAMED)
-    .map(({ what, problem }): Check => ({ name, status: "failed", detail: `${what}: ${problem}` }));
+  if (damage.length === 0) return [ok(name, `${tasks} tasks can be read; nothing is damaged`)];
+  const named = damage.slice(0, MAX_NAMED).map(({ what, problem }) => failed(name, `${what}: ${problem}`));
   if (damage.length === named.length) return named;
-  return [...named, { name, status: "failed", detail: `and ${damage.length - named.length} more` }];
+  return [...named, failed(name, `and ${damage.length - named.length} more`)];
 }
 
 async function exists(path: string): Promise<boolean> {

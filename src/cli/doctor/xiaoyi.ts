@@ -11,7 +11,7 @@ import {
   linkServersOf,
 } from "../../server/xiaoyi/link-servers.ts";
 import { DialError, dialWebSocket } from "../../wire/websocket-dial.ts";
-import { type Check, messageOf } from "./checks.ts";
+import { type Check, failed, messageOf, ok, skipped, warning } from "./checks.ts";
 import { findWeakness } from "./security.ts";
 
 type CheckedConfig = Pick<DragomanConfig, "agents" | "origins" | "server" | "xiaoyi">;
@@ -37,9 +37,6 @@ export function checkXiaoyi(config: CheckedConfig, now: number): readonly Check[
   return findings;
 }
 
-const warning = (name: string, detail: string): Check => ({ name, status: "warning", detail });
-const failed = (name: string, detail: string): Check => ({ name, status: "failed", detail });
-
 const REACHED_PORTS: ReadonlySet<string> = new Set(["", "80", "443"]);
 
 /** The platform calls the address entered in its console, and reports nothing when that fails. */
@@ -48,7 +45,8 @@ function checkReachability({ server: { host, publicUrl }, xiaoyi }: CheckedConfi
   if (xiaoyi.http.length === 0) return [];
   if (externallyReachableHost(host, publicUrl) === undefined)
     return [warning(name, "only this machine can reach the server")];
-  if (publicUrl === undefined) return [warning(name, "say in server.publicUrl where the platform reaches the server")];
+  if (publicUrl === undefined)
+    return [warning(name, "set server.publicUrl to the address at which the platform reaches the server")];
   const { port, protocol } = new URL(publicUrl);
   if (protocol !== "https:") return [failed(name, `the platform calls https only: ${publicUrl}`)];
   return REACHED_PORTS.has(port) ? [] : [failed(name, `the platform reaches ports 80 and 443 only: ${publicUrl}`)];
@@ -93,7 +91,7 @@ function checkPlaceholders({ agents, xiaoyi }: CheckedConfig): readonly Check[] 
     ),
   ];
   const found = values.filter(([, value]) => value !== undefined && PLACEHOLDER.test(value.trim()));
-  return found.map(([path]) => failed(path, "is a placeholder: put the value here that the console shows"));
+  return found.map(([path]) => failed(path, "is a placeholder: replace it with the value from the console"));
 }
 
 function prefixPaths(path: string, values: Readonly<Record<string, string | undefined>>) {
@@ -111,9 +109,10 @@ function checkDuplicateCallers(http: readonly XiaoyiHttpConfig[]): readonly Chec
   return http.flatMap(({ agent, ak, apiKey, oauth }, index) => {
     const key = JSON.stringify([agent, ak, apiKey, oauth?.clientId]);
     const first = known.get(key);
-    if (first === undefined) known.set(key, index);
-    if (first === undefined) return [];
-    return [warning(`xiaoyi.http[${index}]`, `is the same caller of "${agent}" as xiaoyi.http[${first}]`)];
+    if (first !== undefined)
+      return [warning(`xiaoyi.http[${index}]`, `is the same caller of "${agent}" as xiaoyi.http[${first}]`)];
+    known.set(key, index);
+    return [];
   });
 }
 
@@ -174,8 +173,7 @@ const PING = { everyMs: 30_000, deadlineMs: 10_000 };
 export async function checkLinks(links: readonly DialledEntry[], online: boolean): Promise<readonly Check[]> {
   if (links.length === 0) return [];
   if (!online) {
-    const detail = "the platform was not asked whether it accepts the keys; --online does";
-    return [{ name: "xiaoyi.links", status: "skipped", detail }];
+    return [skipped("xiaoyi.links", "the platform was not asked whether it accepts the keys; --online does")];
   }
   const checks: Check[] = [];
   for (const [index, entry] of links.entries()) checks.push(await checkLink(entry, `xiaoyi.links[${index}]`));
@@ -191,12 +189,12 @@ async function checkLink(entry: DialledEntry, name: string): Promise<Check> {
     const link = await dialWebSocket(url, options);
     link.terminate("Only the keys were to be checked.");
     await link.closed;
-    return { name, status: "ok", detail: `${host} accepts the keys` };
+    return ok(name, `${host} accepts the keys`);
   } catch (error) {
     if (!(error instanceof DialError)) return failed(name, messageOf(error));
     if (error.failure === "refused") return failed(name, `${host} ${REFUSALS.get(error.status) ?? error.message}`);
     if (error.failure === "certificate") return failed(name, `${host} has no valid certificate: ${error.message}`);
-    return { name, status: "skipped", detail: `${host} could not be reached: ${error.message}` };
+    return skipped(name, `${host} could not be reached: ${error.message}`);
   }
 }
 
@@ -209,6 +207,5 @@ const WINDOW_MINUTES = SIGNATURE_WINDOW_MS / 60_000;
 
 function checkClock(now: number): Check {
   const time = new Date(now).toISOString();
-  const detail = `signatures are good for ${WINDOW_MINUTES} minutes around the time, which here is ${time}`;
-  return { name: "xiaoyi clock", status: "ok", detail };
+  return ok("xiaoyi clock", `signatures are valid within ${WINDOW_MINUTES} minutes of the time, which here is ${time}`);
 }
