@@ -128,6 +128,17 @@ export async function flushProcessOutput(): Promise<void> {
   }
 }
 
+/** The result of a command in the requested format. */
+export function printResult(
+  output: Output,
+  format: "text" | "json" | undefined,
+  value: unknown,
+  render: () => string,
+): void {
+  if (format === "json") printJson(output, value, "document");
+  else output.write(render());
+}
+
 export function printJson(output: Output, value: unknown, form: "document" | "line"): void {
   output.write(`${form === "line" ? JSON.stringify(value) : JSON.stringify(value, undefined, 2)}\n`);
 }

@@ -3,7 +3,15 @@ import { CONFIG_FLAGS, STREAM_FLAGS } from "./declare-options.ts";
 import { CommandExit, EXIT, type ExitCode, errorEnvelope, type Failure, toFailure, usageError } from "./errors.ts";
 import { type Output, printJson } from "./output.ts";
 import { createProgram } from "./program.ts";
-import { formatValue, longFlag, resolveSetting, SETTING_NAMES, SETTINGS } from "./settings/definitions.ts";
+import {
+  formatValue,
+  longFlag,
+  type ResolvedSetting,
+  resolveSetting,
+  SETTING_NAMES,
+  SETTINGS,
+  type SettingName,
+} from "./settings/definitions.ts";
 import { findSettingFiles } from "./settings/files.ts";
 
 const GLOBAL_FLAGS = [...SETTING_NAMES.map((name) => SETTINGS[name].flags as string), CONFIG_FLAGS, STREAM_FLAGS];
@@ -15,8 +23,7 @@ const GLOBAL_FLAGS = [...SETTING_NAMES.map((name) => SETTINGS[name].flags as str
 export function normalizeArguments(program: Command, given: readonly string[]): readonly string[] {
   const leading: string[] = [];
   let rest = [...given];
-  for (let option = parseGlobalOption(rest[0]); option !== undefined; option = parseGlobalOption(rest[0])) {
-    const length = option.takesValue && !option.hasValue ? 2 : 1;
+  for (let length = globalOptionLength(rest[0]); length > 0; length = globalOptionLength(rest[0])) {
     leading.push(...rest.slice(0, length));
     rest = rest.slice(length);
   }
@@ -25,15 +32,14 @@ export function normalizeArguments(program: Command, given: readonly string[]): 
   return [...rest.slice(0, depth), ...leading, ...rest.slice(depth)];
 }
 
-function parseGlobalOption(
-  arg: string | undefined,
-): { readonly takesValue: boolean; readonly hasValue: boolean } | undefined {
-  if (arg === undefined || !arg.startsWith("-")) return undefined;
+/** How many arguments a global option takes, itself included; 0 if it is something else. */
+function globalOptionLength(arg = ""): number {
   const [name] = arg.split("=", 1);
   const flags = GLOBAL_FLAGS.find(
     (candidate) => `--${longFlag(candidate)}` === name || candidate.startsWith(`${name},`),
   );
-  return flags === undefined ? undefined : { takesValue: flags.includes("<"), hasValue: arg.includes("=") };
+  if (flags === undefined || !arg.startsWith("-")) return 0;
+  return flags.includes("<") && !arg.includes("=") ? 2 : 1;
 }
 
 function commandDepth(program: Command, args: readonly string[]): number {
@@ -101,29 +107,21 @@ function reportFailure(output: Output, args: readonly string[], failure: Failure
 }
 
 function wantsJson(args: readonly string[]): boolean {
-  return (formatFromArguments(args) ?? effectiveFormat()) === "json";
+  return (formatFromArguments(args) ?? findSetting("output")?.value) === "json";
 }
 
-function effectiveFormat(): unknown {
+/** A setting from the environment or a file; undefined if they are invalid, which the command reports. */
+function findSetting(name: SettingName): ResolvedSetting | undefined {
   try {
-    return resolveSetting("output", {}, process.env, settingFiles())?.value;
+    return resolveSetting(name, {}, process.env, findSettingFiles());
   } catch {
     return undefined;
   }
-}
-
-function settingFiles() {
-  return findSettingFiles({ explicit: process.env.A2ACLI_CONFIG, workingDirectory: process.cwd() });
 }
 
 /** For the help: the value of a setting that overrides its default, and where it comes from. */
 function describeEffectiveSetting(attribute: string): string | undefined {
   const name = SETTING_NAMES.find((candidate) => candidate === attribute);
-  if (name === undefined) return undefined;
-  try {
-    const found = resolveSetting(name, {}, process.env, settingFiles());
-    return found === undefined ? undefined : `${formatValue(name, found.value)}, ${found.source}`;
-  } catch {
-    return undefined;
-  }
+  const found = name === undefined ? undefined : findSetting(name);
+  return name === undefined || found === undefined ? undefined : `${formatValue(name, found.value)}, ${found.source}`;
 }

@@ -10,14 +10,15 @@ import {
   type OpenIdScheme,
   type Scheme,
 } from "../../auth/login/security-schemes.ts";
+import type { FetchedCard } from "../../client/card/fetch-card.ts";
 import { CommandError, usageError } from "../errors.ts";
 import { ifGiven, readInteger } from "../flag-values.ts";
-import { type Output, printJson } from "../output.ts";
+import type { Output } from "../output.ts";
 import { safeText } from "../render/text.ts";
 import { agentOrigin, isLoopbackOrigin, openVault, untrustedOrigins } from "../session/credentials.ts";
 import { readStandardInput } from "../session/message-parts.ts";
-import { jsonLayout } from "../session/report.ts";
-import { type ClientFlags, type ResolvedCard, resolveCard, type Session, withSession } from "../session/session.ts";
+import { reportResult } from "../session/report.ts";
+import { type ClientFlags, resolveCard, type Session, withSession } from "../session/session.ts";
 import { renderCredential, toCredentialView } from "./auth.ts";
 
 /** Secrets are read from the environment, standard input or a prompt, never from an argument that others can see. */
@@ -86,7 +87,7 @@ export function authLogin(output: Output, flags: AuthLoginFlags): Promise<void> 
     const found = await resolveCard(session);
     if (flags.scheme === undefined && acceptedSchemeSets(found.card).length === 0) {
       output.info("The agent requires no login.");
-      if (session.settings.output === "json") printJson(output, [], jsonLayout(session));
+      reportResult(session, [], () => "");
       return;
     }
     const agent = agentOrigin(found.url, found.card);
@@ -108,8 +109,7 @@ export function authLogin(output: Output, flags: AuthLoginFlags): Promise<void> 
       schemes: { ...current.schemes, ...Object.fromEntries(obtained) },
     }));
     const views = obtained.map(([name, credential]) => toCredentialView(agent, name, credential, Date.now()));
-    if (session.settings.output === "json") printJson(output, views, jsonLayout(session));
-    else output.write(views.map(renderCredential).join(""));
+    reportResult(session, views, () => views.map(renderCredential).join(""));
     warnAboutUntrustedOrigins(output, found, [...credentialOrigin, ...stored.origins]);
   });
 }
@@ -264,7 +264,7 @@ function createServerFetch(agent: string, issuer: string | undefined): typeof gl
 }
 
 /** Interfaces on another origin than the card's receive no credentials unless the user allows it. */
-function warnAboutUntrustedOrigins(output: Output, { card, url }: ResolvedCard, origins: readonly string[]): void {
+function warnAboutUntrustedOrigins(output: Output, { card, url }: FetchedCard, origins: readonly string[]): void {
   for (const origin of untrustedOrigins(card, url, origins)) {
     output.warn(
       `The card also names ${safeText(origin)}; credentials are kept from it unless you allow it with --credential-origin.`,

@@ -1,14 +1,13 @@
-import type { AgentCredentials, OAuthCredential, StoredCredential } from "../../auth/login/contract.ts";
+import type { StoredCredential } from "../../auth/login/contract.ts";
 import { secretsOf } from "../../auth/login/stored-credentials.ts";
 import { CommandError, CommandExit, EXIT, usageError } from "../errors.ts";
-import { type Output, printJson } from "../output.ts";
+import type { Output } from "../output.ts";
 import { field } from "../render/text.ts";
 import { agentOrigin, credentialFolder, isLoopbackOrigin, openVault, originOfTarget } from "../session/credentials.ts";
-import { jsonLayout } from "../session/report.ts";
+import { reportResult } from "../session/report.ts";
 import { type ClientFlags, commandLine, resolveCard, type Session, withSession } from "../session/session.ts";
 
-/** Displays stored credentials, without the secrets. */
-
+/** A stored credential for display, without its secrets. */
 export interface CredentialView {
   readonly agent: string;
   readonly scheme: string;
@@ -76,8 +75,7 @@ export function authStatus(output: Output, flags: ClientFlags): Promise<void> {
         toCredentialView(one.agent, name, credential, Date.now()),
       ),
     );
-    if (settings.output === "json") printJson(output, views, jsonLayout(session));
-    else output.write(views.map(renderCredential).join(""));
+    reportResult(session, views, () => views.map(renderCredential).join(""));
     if (settings.verbose) output.info(`Logins are kept in ${credentialFolder()}`);
     if (agent === undefined) {
       if (views.length === 0) output.info("No logins.");
@@ -95,22 +93,18 @@ export interface AuthLogoutFlags extends ClientFlags {
   readonly all?: boolean;
 }
 
-interface RemovedLogin {
-  readonly agent: string;
-  readonly scheme: string;
-  /** Whether the authorization server revoked the tokens; null if there is nothing to revoke. */
-  readonly revoked: boolean | null;
-}
-
 export function authLogout(output: Output, flags: AuthLogoutFlags): Promise<void> {
   return withSession(flags, output, async (session) => {
     const vault = openVault(output);
-    const stored =
-      flags.all === true ? await vault.list() : await vault.list().then(ofAgent(await requireAgentOrigin(session)));
-    const removed: RemovedLogin[] = [];
+    const agent = flags.all === true ? undefined : await requireAgentOrigin(session);
+    const stored = (await vault.list()).filter((one) => (agent ?? one.agent) === one.agent);
+    const removed: { readonly agent: string; readonly scheme: string; readonly revoked: boolean | null }[] = [];
     for (const credentials of stored) {
       const names = Object.keys(credentials.schemes).filter((name) => (flags.scheme ?? name) === name);
-      for (const name of names) removed.push(await revokeLogin(session, credentials, name));
+      for (const scheme of names) {
+        const revoked = await revokeLogin(output, credentials.agent, credentials.schemes[scheme] as StoredCredential);
+        removed.push({ agent: credentials.agent, scheme, revoked });
+      }
       await vault.update(credentials.agent, (current) => ({
         ...current,
         schemes: Object.fromEntries(Object.entries(current.schemes).filter(([name]) => !names.includes(name))),
@@ -119,12 +113,11 @@ export function authLogout(output: Output, flags: AuthLogoutFlags): Promise<void
     if (removed.length === 0 && flags.all !== true) {
       throw new CommandError("A2ACLI_ERR_CREDENTIALS_MISSING", "Login not found.", "dragoman auth status lists all.");
     }
-    if (session.settings.output === "json") printJson(output, removed, jsonLayout(session));
-    else output.write(removed.map(({ agent, scheme }) => field("Logged Out", `${agent} ${scheme}`)).join(""));
+    reportResult(session, removed, () =>
+      removed.map(({ agent, scheme }) => field("Logged Out", `${agent} ${scheme}`)).join(""),
+    );
   });
 }
-
-const ofAgent = (agent: string) => (all: readonly AgentCredentials[]) => all.filter((one) => one.agent === agent);
 
 /** Derived from the address alone if possible: logging out must not require that the agent still exists. */
 async function requireAgentOrigin(session: Session): Promise<string> {
@@ -138,18 +131,10 @@ async function requireAgentOrigin(session: Session): Promise<string> {
   return found;
 }
 
-async function revokeLogin(
-  { output }: Session,
-  { agent, schemes }: AgentCredentials,
-  name: string,
-): Promise<RemovedLogin> {
-  const credential = schemes[name] as StoredCredential;
+/** Whether the authorization server revoked the tokens; null if there is nothing to revoke. */
+async function revokeLogin(output: Output, agent: string, credential: StoredCredential): Promise<boolean | null> {
   for (const secret of secretsOf(credential)) output.addSecret(secret);
-  if (credential.kind !== "oauth") return { agent, scheme: name, revoked: null };
-  return { agent, scheme: name, revoked: await revokeTokens(output, agent, credential) };
-}
-
-async function revokeTokens(output: Output, agent: string, credential: OAuthCredential): Promise<boolean> {
+  if (credential.kind !== "oauth") return null;
   const { revoke } = await import("../../auth/login/oauth/tokens.ts");
   try {
     return await revoke(credential, { fetch: globalThis.fetch, allowLoopback: isLoopbackOrigin(agent) });

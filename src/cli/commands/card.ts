@@ -9,12 +9,14 @@ import { ConnectionError } from "../../client/errors.ts";
 import type { AgentCard, AgentInterface } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { JsonObject, JsonValue } from "../../model/json.ts";
+import { omitUndefined } from "../../model/omit-undefined.ts";
 import { CommandError, CommandExit, EXIT, usageError } from "../errors.ts";
+import { ifGiven, readChoice } from "../flag-values.ts";
 import { type Output, printJson } from "../output.ts";
-import { describeVerification, renderCard, renderVerification } from "../render/card.ts";
-import { safeText } from "../render/text.ts";
+import { describeVerification, renderCard } from "../render/card.ts";
+import { field, safeText } from "../render/text.ts";
 import { readTrustOptions } from "../session/connect-options.ts";
-import { jsonLayout } from "../session/report.ts";
+import { jsonLayout, reportResult } from "../session/report.ts";
 import { type ClientFlags, connectTo, resolveCard, type Session, withSession } from "../session/session.ts";
 
 export interface CardGetFlags extends ClientFlags {
@@ -75,8 +77,7 @@ export function cardVerify(output: Output, file: string | undefined, flags: Clie
   return withSession({ ...named, signatures: "ignore" }, output, async (session) => {
     const { raw } = await resolveCard(session);
     const verification = await verifyCardSignatures(raw, await readTrustOptions(session.settings));
-    if (session.settings.output === "json") printJson(output, withoutDocument(verification), jsonLayout(session));
-    else output.write(renderVerification(verification));
+    reportResult(session, withoutDocument(verification), () => field("Signature", describeVerification(verification)));
     if (verification.status !== "verified") throw new CommandExit(EXIT.failure);
   });
 }
@@ -97,18 +98,12 @@ export interface CardSignFlags {
 
 /** Prints the signed card; earlier signatures by other keys are preserved. */
 export async function cardSign(output: Output, file: string, flags: CardSignFlags): Promise<void> {
-  const alg = SIGNING_ALGORITHMS.find((known) => known === flags.alg);
-  if (flags.alg !== undefined && alg === undefined) throw usageError(`--alg must be ${SIGNING_ALGORITHMS.join(", ")}.`);
+  const alg = ifGiven(flags.alg, (text) => readChoice("--alg", text, SIGNING_ALGORITHMS));
   if (flags.jku !== undefined && !(URL.canParse(flags.jku) && flags.jku.startsWith("https://"))) {
-    throw usageError("--jku must be an https URL: verifiers take no other.");
+    throw usageError("--jku must be an https URL: verifiers accept no other.");
   }
   const document = await readCard(file);
-  const key = await loadSigningKey({
-    keyFile: flags.key,
-    kid: flags.kid,
-    ...(alg === undefined ? {} : { alg }),
-    ...(flags.jku === undefined ? {} : { jku: flags.jku }),
-  });
+  const key = await loadSigningKey({ keyFile: flags.key, kid: flags.kid, ...omitUndefined({ alg, jku: flags.jku }) });
   const form = toSignedForm(document);
   if (form === undefined) throw new CommandError("A2ACLI_ERR_CARD_INVALID", `${file} holds no card of A2A 1.0.`);
   const unsigned = Object.keys(document).filter(

@@ -1,9 +1,7 @@
-import { randomUUID } from "node:crypto";
 import { createInterface, type Interface } from "node:readline";
 import type { ClientEvent, RemoteAgent } from "../../client/options.ts";
 import { formatDuration } from "../../model/duration.ts";
-import type { StreamEvent } from "../../model/event.ts";
-import type { Message } from "../../model/message.ts";
+import { omitUndefined } from "../../model/omit-undefined.ts";
 import { MAX_TIMER_MS } from "../../model/ports.ts";
 import { isInterrupted } from "../../model/task.ts";
 import { CommandError, toFailure, usageError } from "../errors.ts";
@@ -178,20 +176,10 @@ async function* streamAnswer(
   signal: AbortSignal,
 ): AsyncGenerator<ClientEvent> {
   const { agent, contextId, session, taskId } = conversation;
-  const message: Message = {
-    messageId: randomUUID(),
-    role: "ROLE_USER",
-    parts: [{ text }],
-    ...(contextId === undefined ? {} : { contextId }),
-    ...(taskId === undefined ? {} : { taskId }),
-  };
-  const { metadata } = session.settings;
-  const request = { message, ...(metadata === undefined ? {} : { metadata }) };
+  const message = { parts: [{ text }], ...omitUndefined({ contextId, taskId }) };
+  const request = { message, ...omitUndefined({ metadata: session.settings.metadata }) };
   if (agent.card.capabilities.streaming === true) yield* agent.stream(request, { signal });
-  else {
-    const event: StreamEvent = await agent.send(request, { signal });
-    yield { event };
-  }
+  else yield { event: await agent.send(request, { signal }) };
 }
 
 async function cancelTask(conversation: Conversation): Promise<void> {

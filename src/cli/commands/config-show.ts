@@ -15,22 +15,12 @@ import { readSettings } from "../settings/read.ts";
 
 export type ConfigShowFlags = FlagValues & { readonly config?: string };
 
-interface ShownSetting {
-  readonly name: string;
-  readonly variable: string;
-  readonly value: string | null;
-  readonly source: string;
-}
-
 /** Shows the effective settings and where each comes from; with a file, the resolved server configuration. */
 export async function configShow(output: Output, file: string | undefined, flags: ConfigShowFlags): Promise<void> {
   if (file !== undefined) return showServerConfig(output, file, flags);
-  const files = findSettingFiles({
-    explicit: flags.config ?? process.env.A2ACLI_CONFIG,
-    workingDirectory: process.cwd(),
-  });
+  const files = findSettingFiles(flags.config);
   const { output: format } = readSettings(flags, process.env, files);
-  const shown = SETTING_NAMES.map((name): ShownSetting => {
+  const shown = SETTING_NAMES.map((name) => {
     const found = resolveSetting(name, flags, process.env, files);
     const { fallback }: SettingDefinition = SETTINGS[name];
     return {

@@ -1,4 +1,5 @@
 import { writeFile } from "node:fs/promises";
+import type { FetchedCard } from "../../client/card/fetch-card.ts";
 import {
   BINDINGS,
   type ConformanceOptions,
@@ -22,9 +23,10 @@ import {
   toBytes as toOldBytes,
 } from "../../dialects/a2a-v03/proto/schema.ts";
 import { ProtocolError } from "../../model/errors.ts";
+import { omitUndefined } from "../../model/omit-undefined.ts";
 import { CommandError, CommandExit, EXIT, usageError } from "../errors.ts";
 import { readChoice, readDuration } from "../flag-values.ts";
-import { type Output, printJson } from "../output.ts";
+import type { Output } from "../output.ts";
 import { safeText, table } from "../render/text.ts";
 import { canonicalBinding } from "../session/choose-interfaces.ts";
 import {
@@ -34,12 +36,11 @@ import {
   isLoopbackOrigin,
   untrustedOrigins,
 } from "../session/credentials.ts";
-import { jsonLayout } from "../session/report.ts";
+import { reportResult } from "../session/report.ts";
 import {
   allowedOrigins,
   type ClientFlags,
   findStoredLogin,
-  type ResolvedCard,
   resolveCard,
   type Session,
   withSession,
@@ -109,7 +110,7 @@ async function runChecks(options: ConformanceOptions): Promise<Report> {
   }
 }
 
-async function buildOptions(session: Session, found: ResolvedCard): Promise<ConformanceOptions> {
+async function buildOptions(session: Session, found: FetchedCard): Promise<ConformanceOptions> {
   const { settings, stop } = session;
   const credentials = (await findLogin(session, found)) ?? attachCredentials(found.card, settings);
   const parameters = Object.fromEntries(settings.svcParam);
@@ -134,7 +135,7 @@ async function buildOptions(session: Session, found: ResolvedCard): Promise<Conf
 /** The stored credentials for the agent, if all interfaces of the card are on origins that the login covers. */
 async function findLogin(
   session: Session,
-  { card, url }: ResolvedCard,
+  { card, url }: FetchedCard,
 ): Promise<Omit<Credentials, "notes"> | undefined> {
   const stored = await findStoredLogin(session, agentOrigin(url, card), card);
   if (stored === undefined) return undefined;
@@ -155,10 +156,8 @@ function isCredential(name: string): boolean {
 function readFlags(flags: ConformanceFlags, output: Output): Partial<ConformanceOptions> {
   const { failFast, level, only, otherCaller, requestTimeout, webhookHost } = flags;
   return {
+    ...omitUndefined({ only, failFast, webhookHost }),
     ...(level === undefined ? {} : { level: readChoice("--level", level.toUpperCase(), LEVELS) }),
-    ...(only === undefined ? {} : { only }),
-    ...(failFast === undefined ? {} : { failFast }),
-    ...(webhookHost === undefined ? {} : { webhookHost }),
     ...(requestTimeout === undefined ? {} : { requestTimeoutMs: readDuration("--request-timeout", requestTimeout) }),
     ...(otherCaller === undefined ? {} : { otherHeaders: toHeaders(otherCaller, output) }),
   };
@@ -189,13 +188,11 @@ function createProgressPrinter({ output, settings }: Session): (progress: Progre
 }
 
 function printReport(session: Session, report: Report): void {
-  const { output, settings } = session;
   if (!report.groups.some(({ subject }) => subject.kind === "interface")) {
     const offered = report.untested.length === 0 ? "" : ` It offers ${report.untested.join(", ")}.`;
     throw new CommandError("DRAGOMAN_ERR_NO_INTERFACE", `The card declares no interface that can be tested.${offered}`);
   }
-  if (settings.output === "json") printJson(output, report, jsonLayout(session));
-  else output.write(safeText(renderText(report, { verbose: settings.verbose })));
+  reportResult(session, report, () => safeText(renderText(report, { verbose: session.settings.verbose })));
 }
 
 function exitCode({ stop }: Session, report: Report) {
@@ -205,16 +202,13 @@ function exitCode({ stop }: Session, report: Report) {
 }
 
 function printRequirements(session: Session): void {
-  const { output, settings } = session;
-  const rows = REQUIREMENT_IDS.map((id) => ({ id, ...REQUIREMENTS[id] }));
-  if (settings.output === "json") {
-    const requirements = rows.map(({ id, level, sections, title }) => ({ id, level, sections, title }));
-    printJson(output, { schemaVersion: 1, requirements }, jsonLayout(session));
-    return;
-  }
-  const cells = rows.map(({ id, level, sections, title }) => {
+  const requirements = REQUIREMENT_IDS.map((id) => {
+    const { level, sections, title } = REQUIREMENTS[id];
+    return { id, level, sections, title };
+  });
+  const toRow = ({ id, level, sections, title }: (typeof requirements)[number]) => {
     const places = VERSIONS.flatMap((version) => (sections[version] ? [`${version} §${sections[version]}`] : []));
     return [id, level, places.join(", "), title];
-  });
-  output.write(table(cells));
+  };
+  reportResult(session, { schemaVersion: 1, requirements }, () => table(requirements.map(toRow)));
 }

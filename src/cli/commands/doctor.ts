@@ -13,7 +13,7 @@ import { checkSecurity } from "../doctor/security.ts";
 import { checkStore } from "../doctor/store.ts";
 import { checkLinks, checkXiaoyi } from "../doctor/xiaoyi.ts";
 import { CommandExit, EXIT } from "../errors.ts";
-import { type Output, printJson } from "../output.ts";
+import { type Output, printResult } from "../output.ts";
 import { safeLine, table } from "../render/text.ts";
 import { findConfig } from "./serve.ts";
 
@@ -49,11 +49,7 @@ export async function doctor(output: Output, config: string | undefined, flags: 
   }
   const counts = (status: Check["status"]) => status === "failed" || (flags.strict === true && status === "warning");
   const failed = checks.filter(({ status }) => counts(status)).length;
-  if (flags.output === "json") printJson(output, { healthy: failed === 0, checks }, "document");
-  else output.write(renderChecks(checks));
+  const text = () => table(checks.map(({ detail, name, status }) => [status, name, safeLine(detail)]));
+  printResult(output, flags.output, { healthy: failed === 0, checks }, text);
   if (failed > 0) throw new CommandExit(EXIT.failure);
-}
-
-function renderChecks(checks: readonly Check[]): string {
-  return table(checks.map(({ detail, name, status }) => [status, name, safeLine(detail)]));
 }

@@ -1,11 +1,12 @@
 import { hostname, userInfo } from "node:os";
+import { omitUndefined } from "../../model/omit-undefined.ts";
 import { type LogFields, NO_METER } from "../../model/ports.ts";
 import { AuditLog, type AuditOptions, type Operator, toRedeliveryRecord } from "../../server/audit/audit-log.ts";
 import { systemClock } from "../../server/clock-and-ids.ts";
 import { type PendingDelivery, WEBHOOK_ROUTE } from "../../store/contract.ts";
 import { CommandError, usageError } from "../errors.ts";
 import { ifGiven, readInteger } from "../flag-values.ts";
-import { type Output, printJson } from "../output.ts";
+import { type Output, printJson, printResult } from "../output.ts";
 import { field } from "../render/text.ts";
 import { type StoreFlags, withStore } from "./store.ts";
 
@@ -24,7 +25,7 @@ const PAGE_SIZE = 500;
 
 export async function pushDeliveries(output: Output, flags: PushDeliveriesFlags): Promise<void> {
   await withStore(flags, "inspect", async (store) => {
-    const which = { dead: flags.dead === true, ...(flags.task === undefined ? undefined : { taskId: flags.task }) };
+    const which = { dead: flags.dead === true, ...omitUndefined({ taskId: flags.task }) };
     const shown: object[] = [];
     for (let after = 0; ; ) {
       const page = await store.pendingDeliveries({ ...which, after, limit: PAGE_SIZE });
@@ -53,11 +54,7 @@ export async function pushRedeliver(
   const from = ifGiven(flags.from, (text) => readInteger("--from", text, 1, Number.MAX_SAFE_INTEGER));
   await withStore(flags, "repair", async (store, config) => {
     const audit = await openAudit(output, config?.audit);
-    const due = await store.redeliver({
-      ...(task === undefined ? undefined : { taskId: task }),
-      ...(flags.id === undefined ? undefined : { deliveryId: flags.id }),
-      ...(from === undefined ? undefined : { from }),
-    });
+    const due = await store.redeliver(omitUndefined({ taskId: task, deliveryId: flags.id, from }));
     for (const redelivered of due) audit?.record(toRedeliveryRecord(redelivered, currentOperator(), from));
     await audit?.close();
     const count = due.length;
@@ -68,8 +65,8 @@ export async function pushRedeliver(
         "dragoman push deliveries lists all; --from repeats deliveries that succeeded.",
       );
     }
-    if (flags.output === "json") printJson(output, { store: store.description, redelivered: count }, "document");
-    else output.write(`${field("Store", store.description)}${field("Configs Due Again", count)}`);
+    const text = () => field("Store", store.description) + field("Configs Due Again", count);
+    printResult(output, flags.output, { store: store.description, redelivered: count }, text);
     if (count > 0) output.info("The server delivers within a few seconds, if it runs.");
   });
 }
@@ -112,8 +109,7 @@ function toJson(delivery: PendingDelivery): object {
     owner: scope.owner,
     ...(route === WEBHOOK_ROUTE ? { url: withoutQuery(address) } : { address }),
     undelivered: rest.number - rest.cursor,
-    ...(dueAt === undefined ? undefined : { dueAt: timeOf(dueAt) }),
-    ...(deadAt === undefined ? undefined : { deadAt: timeOf(deadAt) }),
+    ...omitUndefined({ dueAt: timeOf(dueAt), deadAt: timeOf(deadAt) }),
   };
 }
 
@@ -129,13 +125,16 @@ function renderDelivery(delivery: PendingDelivery): string {
     field("State", state),
     field("Undelivered Events", number - cursor),
     field("Failed Tries", attempts),
-    ...(dueAt === undefined ? [] : [field("Next Try", dueAt <= systemClock.now() ? "now" : timeOf(dueAt))]),
+    ...(dueAt === undefined
+      ? []
+      : [field("Next Try", dueAt <= systemClock.now() ? "now" : new Date(dueAt).toISOString())]),
     ...(lastError === undefined ? [] : [field("Last Error", lastError)]),
     "\n",
   ].join("");
 }
 
-const timeOf = (milliseconds: number) => new Date(milliseconds).toISOString();
+const timeOf = (milliseconds: number | undefined) =>
+  milliseconds === undefined ? undefined : new Date(milliseconds).toISOString();
 
 /** The query may contain a secret of the task's owner. */
 function withoutQuery(url: string): string {

@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
+import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import {
@@ -10,6 +11,7 @@ import {
   verifyPushSignature,
 } from "../../auth/signatures/sign-push.ts";
 import { isObject } from "../../model/json.ts";
+import { omitUndefined } from "../../model/omit-undefined.ts";
 import { CommandError } from "../errors.ts";
 import { ifGiven, readHttpUrl, readNumber, readPort } from "../flag-values.ts";
 import { type Output, printJson } from "../output.ts";
@@ -89,13 +91,8 @@ export async function openInbox(options: InboxOptions): Promise<Inbox> {
       body: content ?? body,
     });
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(options.port, options.host, () => {
-      server.off("error", reject);
-      resolve();
-    });
-  });
+  server.listen(options.port, options.host);
+  await once(server, "listening");
   return {
     url: urlOf(server, options.host),
     close: () =>
@@ -151,7 +148,7 @@ async function runChecks(
   }
   if (keys !== undefined) {
     const given = firstValue(headers[PUSH_TOKEN_HEADER]) ?? bearerOf(headers.authorization);
-    const expected = { keys, audience, body, now: now(), ...(issuer === undefined ? undefined : { issuer }) };
+    const expected = { keys, audience, body, now: now(), ...omitUndefined({ issuer }) };
     checks.jwt = given === undefined ? "absent" : ((await findPushTokenProblem(given, expected)) ?? "valid");
   }
   return checks;
@@ -189,22 +186,13 @@ function parseObject(body: string): JsonFields | undefined {
 }
 
 /** Uses the names of the protocol version in which it was received. */
-function describeNotification(content: JsonFields | undefined): {
-  readonly task: string | undefined;
-  readonly what: string;
-} {
+function describeNotification(content: JsonFields | undefined) {
   if (content === undefined) return { task: undefined, what: "no JSON object" };
-  for (const kind of ["task", "message", "statusUpdate", "artifactUpdate"]) {
-    const value = content[kind];
-    if (!isObject(value)) continue;
-    return { task: textMember(value, "taskId") ?? textMember(value, "id"), what: describeState(kind, value) };
-  }
-  return { task: textMember(content, "taskId") ?? textMember(content, "id"), what: describeState("task", content) };
-}
-
-function describeState(kind: string, { status }: JsonFields): string {
-  const state = isObject(status) ? textMember(status, "state") : undefined;
-  return state === undefined ? kind : `${kind} ${state}`;
+  const kind = ["task", "message", "statusUpdate", "artifactUpdate"].find((name) => isObject(content[name])) ?? "task";
+  const event = isObject(content[kind]) ? content[kind] : content;
+  const state = isObject(event.status) ? textMember(event.status, "state") : undefined;
+  const what = state === undefined ? kind : `${kind} ${state}`;
+  return { task: textMember(event, "taskId") ?? textMember(event, "id"), what };
 }
 
 function textMember(fields: JsonFields, name: string): string | undefined {
@@ -241,7 +229,7 @@ export async function pushInbox(output: Output, flags: PushInboxFlags): Promise<
     ...readChecks(flags),
     host: flags.host,
     port,
-    ...(origin === undefined ? undefined : { origin }),
+    ...omitUndefined({ origin }),
     fail,
     random: Math.random,
     now: Date.now,
@@ -263,13 +251,9 @@ export async function pushInbox(output: Output, flags: PushInboxFlags): Promise<
 }
 
 function readChecks({ token, jwks, issuer }: PushInboxFlags): InboxChecks {
-  const secret = process.env[SECRET_VARIABLE];
-  return {
-    ...(token === undefined ? undefined : { token }),
-    ...(secret === undefined || secret === "" ? undefined : { secret }),
-    ...(jwks === undefined ? undefined : { keys: createRemotePushKeys(readHttpUrl("--jwks", jwks)) }),
-    ...(issuer === undefined ? undefined : { issuer }),
-  };
+  const secret = process.env[SECRET_VARIABLE] || undefined;
+  const keys = ifGiven(jwks, (url) => createRemotePushKeys(readHttpUrl("--jwks", url)));
+  return omitUndefined({ token, secret, keys, issuer });
 }
 
 function renderNotification({ arrival, event, task, what, checks, answer, path }: ReceivedNotification): string {

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { RemoteAgent } from "../../client/options.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { Message } from "../../model/message.ts";
+import { omitUndefined } from "../../model/omit-undefined.ts";
 import type { SendOutcome } from "../../model/operation.ts";
 import { MAX_TIMER_MS } from "../../model/ports.ts";
 import { type Output, printJson } from "../output.ts";
@@ -31,18 +32,14 @@ export function send(output: Output, args: readonly string[], flags: SendFlags):
     const { settings } = session;
     const input = { isTerminal: process.stdin.isTTY === true, read: readStandardInput };
     const parts = await readParts(args, flags.parts ?? [], input);
-    const message: Message = {
-      messageId: randomUUID(),
-      role: "ROLE_USER",
-      parts,
-      ...(settings.contextId === undefined ? {} : { contextId: settings.contextId }),
-      ...(settings.taskId === undefined ? {} : { taskId: settings.taskId }),
-    };
+    const { contextId, metadata, taskId } = settings;
+    const ids = omitUndefined({ contextId, taskId });
+    const message: Message = { messageId: randomUUID(), role: "ROLE_USER", parts, ...ids };
     const agent = await openAgent(session);
     if (settings.verbose && settings.output === "text") output.write(renderMessage(message, true));
     const request: SendRequest = {
       message,
-      ...(settings.metadata === undefined ? {} : { metadata: settings.metadata }),
+      ...omitUndefined({ metadata }),
       ...(flags.acceptedOutput === undefined ? {} : { configuration: { acceptedOutputModes: flags.acceptedOutput } }),
     };
     if (settings.stream && !settings.async) await stream(session, agent, request);

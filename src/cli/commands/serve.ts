@@ -1,9 +1,10 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { hasErrorCode } from "../../model/errors.ts";
+import { omitUndefined } from "../../model/omit-undefined.ts";
 import type { DragomanServer } from "../../server/serve.ts";
 import { CommandError, EXIT } from "../errors.ts";
-import { readPort } from "../flag-values.ts";
+import { ifGiven, readPort } from "../flag-values.ts";
 import type { Output } from "../output.ts";
 import { quoteForShell, table } from "../render/text.ts";
 import { packageVersion } from "../version.ts";
@@ -22,8 +23,7 @@ export async function serve(output: Output, config: string | undefined, flags: S
   if (!existsSync(configFile)) throw missingConfigError(configFile);
   const overrides = {
     ...readAddress(flags),
-    ...(flags.store === undefined ? {} : { store: resolveStore(flags.store) }),
-    ...(flags.logLevel === undefined ? {} : { logLevel: flags.logLevel }),
+    ...omitUndefined({ store: ifGiven(flags.store, resolveStore), logLevel: flags.logLevel }),
     pretty: output.stderrIsTerminal,
   };
   const { startServer } = await import("../../server/start.ts");
@@ -73,15 +73,11 @@ interface Address {
 }
 
 function readAddress({ host, port, grpcPort }: Pick<ServeFlags, "host" | "port" | "grpcPort">): Address {
-  return {
-    ...(host === undefined ? {} : { host }),
-    ...(port === undefined ? {} : { port: readPort("--port", port) }),
-    ...(grpcPort === undefined ? {} : readGrpcPort(grpcPort)),
-  };
-}
-
-function readGrpcPort(text: string): Pick<Address, "grpc" | "grpcPort"> {
-  return text === "off" ? { grpc: false } : { grpcPort: readPort("--grpc-port", text, " or off") };
+  const common = omitUndefined({ host, port: ifGiven(port, (text) => readPort("--port", text)) });
+  if (grpcPort === undefined) return common;
+  return grpcPort === "off"
+    ? { ...common, grpc: false }
+    : { ...common, grpcPort: readPort("--grpc-port", grpcPort, " or off") };
 }
 
 export type StartedServer = Pick<DragomanServer, "agents" | "close" | "closed" | "grpc" | "store" | "url">;
@@ -99,15 +95,12 @@ async function runUntilStopped(output: Output, server: StartedServer): Promise<v
       process.exit(EXIT.failure);
     });
   };
-  process.on("SIGINT", onSignal);
-  process.on("SIGTERM", onSignal);
-  process.on("SIGHUP", onSignal);
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+  for (const signal of signals) process.on(signal, onSignal);
   try {
     await server.closed;
   } finally {
-    process.removeListener("SIGINT", onSignal);
-    process.removeListener("SIGTERM", onSignal);
-    process.removeListener("SIGHUP", onSignal);
+    for (const signal of signals) process.removeListener(signal, onSignal);
   }
 }
 

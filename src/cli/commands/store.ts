@@ -2,11 +2,11 @@ import { existsSync } from "node:fs";
 import { SILENT_LOG } from "../../model/ports.ts";
 import { systemClock } from "../../server/clock-and-ids.ts";
 import type { DragomanConfig } from "../../server/config/index.ts";
-import type { StoreStats, TaskStore } from "../../store/contract.ts";
+import type { TaskStore } from "../../store/contract.ts";
 import { openStore } from "../../store/open.ts";
 import { CommandError, usageError } from "../errors.ts";
 import { readDuration } from "../flag-values.ts";
-import { type Output, printJson } from "../output.ts";
+import { type Output, printResult } from "../output.ts";
 import { field } from "../render/text.ts";
 import { findConfig } from "./serve.ts";
 
@@ -26,15 +26,27 @@ const DEFAULT_STORE = "sqlite:.dragoman/data.db";
 const PRUNE_BATCH = 500;
 
 export async function storeStats(output: Output, flags: StoreFlags): Promise<void> {
-  await withStore(flags, "inspect", async (store) => showStats(output, flags, store.description, await store.stats()));
+  await withStore(flags, "inspect", async (store) => {
+    const stats = await store.stats();
+    const fields = [
+      ["Store", store.description],
+      ["Schema Version", stats.schemaVersion],
+      ["Tasks", stats.tasks],
+      ...Object.entries(stats.byState).map(([state, count]) => [`Tasks ${state}`, count] as const),
+      ["Events", stats.events],
+      ["Bytes", stats.bytes],
+    ] as const;
+    const text = () => fields.map(([label, value]) => field(label, value)).join("");
+    printResult(output, flags.output, { store: store.description, ...stats }, text);
+  });
 }
 
 export async function storeMigrate(output: Output, flags: StoreFlags): Promise<void> {
   // Opening a store in mode `serve` migrates it.
   await withStore(flags, "serve", async (store) => {
     const { schemaVersion } = await store.stats();
-    if (flags.output === "json") printJson(output, { store: store.description, schemaVersion }, "document");
-    else output.write(`${field("Store", store.description)}${field("Schema Version", schemaVersion)}`);
+    const text = () => field("Store", store.description) + field("Schema Version", schemaVersion);
+    printResult(output, flags.output, { store: store.description, schemaVersion }, text);
   });
 }
 
@@ -44,8 +56,8 @@ export async function storePrune(output: Output, flags: StorePruneFlags): Promis
   await withStore(flags, "serve", async (store) => {
     let removed = 0;
     for (let batch = PRUNE_BATCH; batch === PRUNE_BATCH; removed += batch) batch = await store.prune(age, PRUNE_BATCH);
-    if (flags.output === "json") printJson(output, { store: store.description, removed }, "document");
-    else output.write(`${field("Store", store.description)}${field("Removed Tasks", removed)}`);
+    const text = () => field("Store", store.description) + field("Removed Tasks", removed);
+    printResult(output, flags.output, { store: store.description, removed }, text);
   });
 }
 
@@ -86,17 +98,4 @@ async function loadConfigOf(flags: StoreFlags): Promise<DragomanConfig | undefin
   if (flags.config === undefined && (flags.store !== undefined || !existsSync(file))) return undefined;
   const { loadConfig } = await import("../../server/config/index.ts");
   return loadConfig(file);
-}
-
-function showStats(output: Output, flags: StoreFlags, description: string, stats: StoreStats): void {
-  if (flags.output === "json") {
-    printJson(output, { store: description, ...stats }, "document");
-    return;
-  }
-  output.write(field("Store", description));
-  output.write(field("Schema Version", stats.schemaVersion));
-  output.write(field("Tasks", stats.tasks));
-  for (const [state, count] of Object.entries(stats.byState)) output.write(field(`Tasks ${state}`, count));
-  output.write(field("Events", stats.events));
-  output.write(field("Bytes", stats.bytes));
 }

@@ -1,6 +1,7 @@
 import type { RemoteAgent } from "../../client/options.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { StreamEvent } from "../../model/event.ts";
+import { omitUndefined } from "../../model/omit-undefined.ts";
 import type { ListInput } from "../../model/operation.ts";
 import { TASK_STATES, type Task, type TaskState } from "../../model/task.ts";
 import { usageError } from "../errors.ts";
@@ -11,7 +12,8 @@ import { renderListedTask } from "../render/task.ts";
 import { renderTaskTable, stateName, type TaskRow, toTaskRow } from "../render/task-table.ts";
 import { field, quoteForShell } from "../render/text.ts";
 import { follow, pollTask, subscribeToTask, tryGetTask } from "../session/follow.ts";
-import { jsonLayout, reportNextStep, reportTask } from "../session/report.ts";
+import { statusOf } from "../session/progress.ts";
+import { reportNextStep, reportResult, reportTask } from "../session/report.ts";
 import { type ClientFlags, commandLine, openAgent, type Session, withSession } from "../session/session.ts";
 
 export interface TaskGetFlags extends ClientFlags {
@@ -22,22 +24,21 @@ export function taskGet(output: Output, id: string | undefined, flags: TaskGetFl
   return withSession(flags, output, async (session) => {
     const taskId = requireTaskId(session, id);
     const historyLength = ifGiven(flags.history, (text) => readInteger("--history", text));
-    const options = historyLength === undefined ? {} : { historyLength };
+    const options = omitUndefined({ historyLength });
     const agent = await openAgent(session);
     const { wait } = session.settings;
     if (wait) session.progress.start({ agent: agent.card.name });
     const task = wait ? await pollTask(session, agent, taskId, options) : await tryGetTask(agent, taskId, options);
     session.progress.stop();
     if (task === undefined) reportUnspecified(session, taskId);
-    else reportTask(session, task, { history: historyLength !== undefined });
+    else reportTask(session, task, historyLength !== undefined);
   });
 }
 
 /** Prints the state as received; the model cannot represent it, so nothing else of the task is known. */
 function reportUnspecified(session: Session, id: string): void {
   const state = "TASK_STATE_UNSPECIFIED";
-  if (session.settings.output === "json") printJson(session.output, { id, status: { state } }, jsonLayout(session));
-  else session.output.write(field("Task ID", id) + field("State", state));
+  reportResult(session, { id, status: { state } }, () => field("Task ID", id) + field("State", state));
 }
 
 /** The task id of a command: its argument, or the setting `--task-id`. */
@@ -79,11 +80,9 @@ async function printPage(session: Session, agent: RemoteAgent, query: ListInput)
   for (const task of page.tasks) list.add(task);
   list.end();
   output.write(field("Tasks", `${page.tasks.length} of ${page.totalSize}`));
-  if (page.nextPageToken !== "") {
-    output.write(
-      field("Next Page", commandLine(settings, "task list", "--page-token", quoteForShell(page.nextPageToken))),
-    );
-  }
+  if (page.nextPageToken === "") return;
+  const next = commandLine(settings, "task list", "--page-token", quoteForShell(page.nextPageToken));
+  output.write(field("Next Page", next));
 }
 
 /** Prints all pages. As a single JSON document they form one page without a next page token. */
@@ -134,19 +133,17 @@ function createTaskPrinter(
 }
 
 function readQuery({ settings }: Session, flags: TaskListFlags): ListInput {
-  const pageSize = ifGiven(flags.pageSize, (text) => readInteger("--page-size", text, 1, 100));
   if (flags.all === true && flags.pageToken !== undefined)
     throw usageError("--all and --page-token are mutually exclusive.");
-  const historyLength = ifGiven(flags.history, (text) => readInteger("--history", text));
-  return {
-    ...(settings.contextId === undefined ? {} : { contextId: settings.contextId }),
-    ...(flags.status === undefined ? {} : { status: readState(flags.status) }),
-    ...(pageSize === undefined ? {} : { pageSize }),
-    ...(flags.pageToken === undefined ? {} : { pageToken: flags.pageToken }),
-    ...(historyLength === undefined ? {} : { historyLength }),
-    ...(flags.since === undefined ? {} : { statusTimestampAfter: readTime(flags.since) }),
-    ...(flags.includeArtifacts === true ? { includeArtifacts: true } : {}),
-  };
+  return omitUndefined({
+    contextId: settings.contextId,
+    status: ifGiven(flags.status, readState),
+    pageSize: ifGiven(flags.pageSize, (text) => readInteger("--page-size", text, 1, 100)),
+    pageToken: flags.pageToken,
+    historyLength: ifGiven(flags.history, (text) => readInteger("--history", text)),
+    statusTimestampAfter: ifGiven(flags.since, readTime),
+    includeArtifacts: flags.includeArtifacts,
+  });
 }
 
 /** Accepts `working`, `input-required` and `TASK_STATE_WORKING`. */
@@ -167,9 +164,8 @@ export function taskCancel(output: Output, id: string | undefined, flags: Client
   return withSession(flags, output, async (session) => {
     const taskId = requireTaskId(session, id);
     const agent = await openAgent(session);
-    const { metadata } = session.settings;
-    const task = await agent.cancel(taskId, metadata === undefined ? {} : { metadata });
-    reportTask(session, task, { history: false, expected: "TASK_STATE_CANCELED" });
+    const task = await agent.cancel(taskId, omitUndefined({ metadata: session.settings.metadata }));
+    reportTask(session, task, false, "TASK_STATE_CANCELED");
   });
 }
 
@@ -189,7 +185,7 @@ export function taskSubscribe(output: Output, id: string | undefined, flags: Tas
     const renderer = new StreamRenderer(output, settings.verbose);
     session.progress.start({ agent: agent.card.name, eventsAreShown: settings.output === "text" || settings.stream });
     try {
-      const events = subscribeToTask(session, agent, taskId, after === undefined ? {} : { after });
+      const events = subscribeToTask(session, agent, taskId, omitUndefined({ after }));
       const outcome = await follow(session, agent, events, {
         resumesTask: false,
         throughAuthorisation: true,
@@ -212,7 +208,6 @@ export function taskSubscribe(output: Output, id: string | undefined, flags: Tas
 
 /** The user who follows the task may be the one who can grant the authorisation. */
 function warnIfAuthRequired({ output }: Session, event: StreamEvent): void {
-  const status = "statusUpdate" in event ? event.statusUpdate.status : "task" in event ? event.task.status : undefined;
-  if (status?.state !== "TASK_STATE_AUTH_REQUIRED") return;
+  if (statusOf(event)?.state !== "TASK_STATE_AUTH_REQUIRED") return;
   output.warn("The task waits for an authorisation, to be given outside of this conversation. Still following it.");
 }

@@ -83,7 +83,6 @@ function optional(label: string, value: string | undefined): string {
   return value === undefined ? "" : field(label, value);
 }
 
-/** A short description of the outcome. */
 export function describeVerification(verification: CardVerification): string {
   switch (verification.status) {
     case "verified":
@@ -103,8 +102,4 @@ function describeUncovered(uncovered: readonly string[]): string {
   if (uncovered.length === 0) return "";
   const more = uncovered.length > MAX_NAMED ? ` and ${uncovered.length - MAX_NAMED} more` : "";
   return `, but not ${uncovered.slice(0, MAX_NAMED).join(", ")}${more}`;
-}
-
-export function renderVerification(verification: CardVerification): string {
-  return field("Signature", describeVerification(verification));
 }

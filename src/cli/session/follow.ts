@@ -6,6 +6,7 @@ import { isPlainText, type Message, type Part } from "../../model/message.ts";
 import type { SendOutcome } from "../../model/operation.ts";
 import { type Artifact, isInterrupted, isTerminal, type Task, type TaskState } from "../../model/task.ts";
 import { CommandError } from "../errors.ts";
+import { taskOf } from "./progress.ts";
 import type { Session } from "./session.ts";
 
 /** The task has ended or needs its caller. An unknown state is neither, so waiting continues. */
@@ -138,7 +139,7 @@ async function readEvents(
   let first = true;
   for await (const { event } of events) {
     view.apply(event);
-    rememberTask(session, event);
+    session.followedTask ??= taskOf(event);
     session.progress.receive(event);
     onEvent(event);
     const mayBeStale = first && resumesTask && "task" in event;
@@ -146,15 +147,6 @@ async function readEvents(
     const { state } = view;
     if (state === undefined || (mayBeStale && isInterrupted(state))) continue;
     if (stopsFollowing(state, throughAuthorisation)) return;
-  }
-}
-
-function rememberTask(session: Session, event: StreamEvent): void {
-  if (session.followedTask !== undefined || "message" in event) return;
-  if ("task" in event) session.followedTask = { taskId: event.task.id, contextId: event.task.contextId };
-  else {
-    const { contextId, taskId } = "statusUpdate" in event ? event.statusUpdate : event.artifactUpdate;
-    session.followedTask = { taskId, contextId };
   }
 }
 

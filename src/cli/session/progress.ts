@@ -27,11 +27,29 @@ export interface Progress {
   stop(): void;
 }
 
+export interface FollowedTask {
+  readonly taskId: string;
+  readonly contextId: string;
+}
+
+/** The task that an event belongs to. */
+export function taskOf(event: StreamEvent): FollowedTask | undefined {
+  if ("message" in event) return undefined;
+  if ("task" in event) return { taskId: event.task.id, contextId: event.task.contextId };
+  const { contextId, taskId } = "statusUpdate" in event ? event.statusUpdate : event.artifactUpdate;
+  return { taskId, contextId };
+}
+
+export function statusOf(event: StreamEvent): TaskStatus | undefined {
+  if ("task" in event) return event.task.status;
+  return "statusUpdate" in event ? event.statusUpdate.status : undefined;
+}
+
 export function createProgress(output: Output): Progress {
   let waiting: ProgressOptions | undefined;
   let startedAt = 0;
   let timers: NodeJS.Timeout[] = [];
-  let task: { readonly id: string; readonly contextId: string } | undefined;
+  let task: FollowedTask | undefined;
   let status: TaskStatus | undefined;
   let failures = 0;
   let reason = "";
@@ -57,7 +75,7 @@ export function createProgress(output: Output): Progress {
     isDue = false;
     if (waiting.eventsAreShown === true) return;
     const state = status === undefined ? "" : ` (${truncateToWidth(describeStatus(status), MAX_STATUS_WIDTH)})`;
-    const name = safeLine(`task ${task.id} in context ${task.contextId}`);
+    const name = safeLine(`task ${task.taskId} in context ${task.contextId}`);
     output.info(`Waiting for ${agent} to finish ${name}${state}. Ctrl-C stops the waiting, not the task.`);
   };
 
@@ -75,15 +93,8 @@ export function createProgress(output: Output): Progress {
     receive(event) {
       if (failures > 1) output.info(`Reached the agent again after ${failures} failed attempts.`);
       failures = 0;
-      if ("task" in event) {
-        task = event.task;
-        status = event.task.status;
-      } else if ("statusUpdate" in event) {
-        task = { id: event.statusUpdate.taskId, contextId: event.statusUpdate.contextId };
-        status = event.statusUpdate.status;
-      } else if ("artifactUpdate" in event) {
-        task ??= { id: event.artifactUpdate.taskId, contextId: event.artifactUpdate.contextId };
-      }
+      task = taskOf(event) ?? task;
+      status = statusOf(event) ?? status;
       if (task !== undefined) announce();
       // Artifact chunks can arrive many times a second and do not change the line.
       if (!("artifactUpdate" in event)) draw();

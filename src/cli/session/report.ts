@@ -10,27 +10,26 @@ export function jsonLayout(session: Session): "document" | "line" {
   return session.settings.stream ? "line" : "document";
 }
 
+/** The result of an agent-facing command in the requested format. */
+export function reportResult(session: Session, value: unknown, render: () => string): void {
+  if (session.settings.output === "json") printJson(session.output, value, jsonLayout(session));
+  else session.output.write(render());
+}
+
 /** The final output of `send`: the response, and how to continue. */
 export function reportOutcome(session: Session, outcome: SendOutcome): void {
-  const { output, settings } = session;
-  if (settings.output === "json") printJson(output, outcome, jsonLayout(session));
-  else if ("message" in outcome) output.write(renderReply(outcome.message, settings.verbose));
-  else output.write(renderTask(outcome.task, { verbose: settings.verbose, history: false }));
+  const { verbose } = session.settings;
+  reportResult(session, outcome, () =>
+    "message" in outcome
+      ? renderReply(outcome.message, verbose)
+      : renderTask(outcome.task, { verbose, history: false }),
+  );
   if ("task" in outcome) reportNextStep(session, outcome.task);
 }
 
-interface TaskReportOptions {
-  readonly history: boolean;
-  /** The state the user asked for; it does not cause a warning. */
-  readonly expected?: TaskState;
-}
-
-/** The final output of commands whose result is a task. */
-export function reportTask(session: Session, task: Task, options: TaskReportOptions): void {
-  const { output, settings } = session;
-  const { expected, history } = options;
-  if (settings.output === "json") printJson(output, task, jsonLayout(session));
-  else output.write(renderTask(task, { verbose: settings.verbose, history }));
+/** The final output of commands whose result is a task. `expected` is the state that does not cause a warning. */
+export function reportTask(session: Session, task: Task, history: boolean, expected?: TaskState): void {
+  reportResult(session, task, () => renderTask(task, { verbose: session.settings.verbose, history }));
   reportNextStep(session, task, expected);
 }
 

@@ -1,4 +1,4 @@
-import type { CardVerification } from "../../auth/signatures/verify-card.ts";
+import type { FetchedCard } from "../../client/card/fetch-card.ts";
 import { describeVerification } from "../../client/card/verify-card.ts";
 import { ConnectionError } from "../../client/errors.ts";
 import type { ChosenInterface, Notice, RemoteAgent } from "../../client/options.ts";
@@ -7,6 +7,7 @@ import { parseGrpcAddress } from "../../client/transport/grpc-channels.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { formatDuration } from "../../model/duration.ts";
 import { ProtocolError } from "../../model/errors.ts";
+import { omitUndefined } from "../../model/omit-undefined.ts";
 import { isLoopback } from "../../wire/loopback.ts";
 import { CommandError, CommandExit, usageError } from "../errors.ts";
 import type { Output } from "../output.ts";
@@ -26,7 +27,7 @@ import {
   originOfTarget,
   type StoredLogin,
 } from "./credentials.ts";
-import { createProgress, type Progress } from "./progress.ts";
+import { createProgress, type FollowedTask, type Progress } from "./progress.ts";
 import { StopSignal } from "./stop-signal.ts";
 
 /** The flags common to all agent-facing commands. */
@@ -47,7 +48,7 @@ export interface Session {
   /** As far as is known, tasks can be read after their stream broke. */
   tasksCanBeRead: boolean;
   /** The task being followed, so that an interrupted command can print how to continue. */
-  followedTask: { readonly taskId: string; readonly contextId: string } | undefined;
+  followedTask: FollowedTask | undefined;
 }
 
 export async function withSession<T>(
@@ -56,10 +57,7 @@ export async function withSession<T>(
   body: (session: Session) => Promise<T>,
   options: { readonly timeoutCoversAll?: boolean } = {},
 ): Promise<T> {
-  const files = findSettingFiles({
-    explicit: flags.config ?? process.env.A2ACLI_CONFIG,
-    workingDirectory: process.cwd(),
-  });
+  const files = findSettingFiles(flags.config);
   const settings = readSettings(flags, process.env, files);
   registerSecrets(settings, output);
   for (const file of files) {
@@ -102,30 +100,24 @@ function explainError(error: unknown, session: Session): unknown {
   const { settings, stop } = session;
   if (error instanceof CommandExit) return error;
   if (error instanceof CommandError && error.code === "A2ACLI_ERR_USAGE") return error;
+  const cause = { cause: error };
   if (stop.reason === "timeout") {
-    return new CommandError("A2ACLI_ERR_TIMEOUT", timeoutMessage(session), resumeHint(session), { cause: error });
+    return new CommandError("A2ACLI_ERR_TIMEOUT", timeoutMessage(session), resumeHint(session), cause);
   }
   if (stop.reason === "interrupted") {
-    return new CommandError("DRAGOMAN_ERR_INTERRUPTED", interruptedMessage(session), resumeHint(session), {
-      cause: error,
-    });
+    return new CommandError("DRAGOMAN_ERR_INTERRUPTED", interruptedMessage(session), resumeHint(session), cause);
   }
-  if (ProtocolError.is(error) && error.code === "UNAUTHENTICATED") {
-    const supplied = session.usesLogin || hasCredentials(settings);
-    const hint = session.card === undefined ? null : `${credentialHint(session.card)} ${loginHint(settings)}`;
-    return supplied
-      ? new CommandError("A2ACLI_ERR_AUTH_FAILED", `The agent refused the credentials: ${error.message}`, hint, {
-          cause: error,
-        })
-      : new CommandError("A2ACLI_ERR_CREDENTIALS_MISSING", `The agent requires credentials: ${error.message}`, hint, {
-          cause: error,
-        });
-  }
-  return error;
-}
-
-function loginHint(settings: Settings): string {
-  return `Or log in: ${commandLine(settings, "auth login")}`;
+  if (!ProtocolError.is(error) || error.code !== "UNAUTHENTICATED") return error;
+  const login = `Or log in: ${commandLine(settings, "auth login")}`;
+  const hint = session.card === undefined ? null : `${credentialHint(session.card)} ${login}`;
+  return session.usesLogin || hasCredentials(settings)
+    ? new CommandError("A2ACLI_ERR_AUTH_FAILED", `The agent refused the credentials: ${error.message}`, hint, cause)
+    : new CommandError(
+        "A2ACLI_ERR_CREDENTIALS_MISSING",
+        `The agent requires credentials: ${error.message}`,
+        hint,
+        cause,
+      );
 }
 
 function timeoutMessage(session: Session): string {
@@ -155,16 +147,8 @@ export function commandLine(settings: Settings, command: string, ...rest: readon
   return ["dragoman", command, ...agent, ...dialect, ...rest].join(" ");
 }
 
-export interface ResolvedCard {
-  readonly card: AgentCard;
-  readonly url: string;
-  readonly raw: string;
-  /** The result of verifying its signatures, if the settings ask for it. */
-  readonly verification?: CardVerification;
-}
-
 /** The card is fetched without credentials unless requested: at this point, nothing shows that they are required. */
-export async function resolveCard(session: Session): Promise<ResolvedCard> {
+export async function resolveCard(session: Session): Promise<FetchedCard> {
   const { output, settings, stop } = session;
   if (settings.agentCard === undefined) {
     throw usageError("The agent is missing.", "Set -a/--agent-card or A2ACLI_AGENT_CARD to a host, a URL or a file.");
@@ -175,20 +159,22 @@ export async function resolveCard(session: Session): Promise<ResolvedCard> {
     const stored = await findStoredLogin(session, originOfTarget(settings.agentCard), undefined);
     const found = await fetchCard(settings.agentCard, {
       signal: stop.signal,
-      ...(stored === undefined ? {} : { credentials: stored.provider }),
       retry: { attempts: 2, baseMs: 200, capMs: 1000 },
-      ...(settings.a2aVersion === undefined ? {} : { version: settings.a2aVersion }),
-      ...(settings.dialect === undefined ? {} : { dialect: settings.dialect }),
-      ...(settings.debug ? { onExchange: createExchangeLog(output) } : {}),
+      ...omitUndefined({
+        credentials: stored?.provider,
+        version: settings.a2aVersion,
+        dialect: settings.dialect,
+        onExchange: settings.debug ? createExchangeLog(output) : undefined,
+      }),
       ...(await readTrustOptions(settings)),
     });
     const card = resolveInterfaceUrls(found.card, found.url);
     session.card = card;
     session.cardUrl = found.url;
-    const { raw, url, verification } = found;
+    const { verification } = found;
     if (verification !== undefined && verification.status !== "verified")
       output.warn(describeVerification(verification));
-    return { card, url, raw, ...(verification === undefined ? {} : { verification }) };
+    return { ...found, card };
   } catch (error) {
     throw toCardError(error);
   }
@@ -226,6 +212,9 @@ export async function openAgent(session: Session): Promise<RemoteAgent> {
 
 export async function connectTo(session: Session, card: AgentCard): Promise<RemoteAgent> {
   const { output, settings, stop } = session;
+  const debug = (line: string): void => {
+    if (settings.debug) output.info(output.dim(line));
+  };
   const { interfaces, isOlder } = chooseInterfaces(card, settings);
   if (settings.transport.length > 0 && !offersBinding(settings.transport, interfaces)) {
     output.info(`The agent does not offer ${settings.transport.join(" or ")}; using what it prefers.`);
@@ -234,8 +223,7 @@ export async function connectTo(session: Session, card: AgentCard): Promise<Remo
   for (const note of credentials.notes) output.info(note);
   const stored = await findStoredLogin(session, agentOrigin(session.cardUrl, card), card);
   session.usesLogin = stored !== undefined;
-  if (stored !== undefined && settings.debug)
-    output.info(output.dim(`Using the login for ${stored.schemes.join(", ")}`));
+  if (stored !== undefined) debug(`Using the login for ${stored.schemes.join(", ")}`);
   const { connect } = await import("../../client/index.ts");
   const { abilitiesOf } = await import("../../client/dialects.ts");
   const agent = await connect(
@@ -244,28 +232,23 @@ export async function connectTo(session: Session, card: AgentCard): Promise<Remo
       headers: { ...Object.fromEntries(settings.svcParam), ...credentials.headers },
       signal: stop.signal,
       onNotice: createNoticeHandler(session),
-      ...(settings.dialect === undefined ? {} : { dialect: settings.dialect }),
-      ...(settings.keys === undefined ? {} : { keys: settings.keys }),
-      ...(settings.authCode === undefined ? {} : { authCode: settings.authCode }),
-      ...(session.cardUrl === undefined ? {} : { cardUrl: session.cardUrl }),
-      ...(stored === undefined ? {} : { credentials: stored.provider }),
-      ...(credentials.query.length === 0 ? {} : { fetch: createQueryFetch(session, interfaces, credentials.query) }),
       credentialOrigins: allowedOrigins(settings, stored),
-      ...(settings.debug ? { onExchange: createExchangeLog(output) } : {}),
+      ...omitUndefined({
+        dialect: settings.dialect,
+        keys: settings.keys,
+        authCode: settings.authCode,
+        cardUrl: session.cardUrl,
+        credentials: stored?.provider,
+        fetch: createQueryFetch(session, interfaces, credentials.query),
+        onExchange: settings.debug ? createExchangeLog(output) : undefined,
+      }),
     },
   );
   session.tasksCanBeRead = abilitiesOf(agent.interface.dialect)?.operations.get !== false;
   warnOfExposedCredentials(session, agent.interface);
-  if (isOlder) {
-    const { binding, dialect } = agent.interface;
-    output.info(`The agent offers nothing of A2A 1.0 or later; using ${dialect} over ${binding}.`);
-  }
-  if (settings.debug) {
-    const { binding, dialect, tenant, url } = agent.interface;
-    output.info(
-      output.dim(`Using ${dialect} over ${binding} with ${url}${tenant === undefined ? "" : `, tenant ${tenant}`}`),
-    );
-  }
+  const { binding, dialect, tenant, url } = agent.interface;
+  if (isOlder) output.info(`The agent offers nothing of A2A 1.0 or later; using ${dialect} over ${binding}.`);
+  debug(`Using ${dialect} over ${binding} with ${url}${tenant === undefined ? "" : `, tenant ${tenant}`}`);
   return agent;
 }
 
@@ -307,7 +290,8 @@ function createQueryFetch(
   { cardUrl, settings }: Session,
   interfaces: AgentCard["supportedInterfaces"],
   query: Credentials["query"],
-) {
+): typeof globalThis.fetch | undefined {
+  if (query.length === 0) return undefined;
   const isTrusted = createCredentialGate({ cardUrl, credentialOrigins: settings.credentialOrigin });
   const trusted = interfaces.filter(({ url }) => isTrusted({ url })).map(({ url }) => originOf(url));
   const origins = new Set(trusted.filter((origin) => /^https?:/.test(origin)));

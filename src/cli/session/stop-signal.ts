@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { CommandError } from "../errors.ts";
 
 /** Ends a command early: the user pressed Ctrl-C, or `--timeout` passed. */
@@ -32,16 +33,7 @@ export class StopSignal {
   }
 
   async sleep(milliseconds: number): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const done = (): void => {
-        clearTimeout(timer);
-        this.signal.removeEventListener("abort", done);
-        resolve();
-      };
-      const timer = setTimeout(done, milliseconds);
-      if (this.signal.aborted) done();
-      else this.signal.addEventListener("abort", done);
-    });
+    await sleep(milliseconds, undefined, { signal: this.signal }).catch(() => {});
     this.throwIfStopped();
   }
 

@@ -13,29 +13,19 @@ export interface SettingFile {
 
 const CREDENTIAL_VARIABLES = ["A2ACLI_BEARER", "A2ACLI_API_KEY", "A2ACLI_SECRET_KEY", "A2ACLI_SVC_PARAM"];
 
-interface FileSearch {
-  /** The file named by `--config`; it replaces the local one. */
-  readonly explicit: string | undefined;
-  readonly workingDirectory: string;
-  readonly home?: string;
+/** The files that contain settings, nearest first; a file named by `--config` replaces the local one. */
+export function findSettingFiles(
+  explicit = process.env.A2ACLI_CONFIG,
+  workingDirectory = process.cwd(),
+  home = homedir(),
+): readonly SettingFile[] {
+  const local =
+    explicit === undefined ? findLocalFile(workingDirectory) : requireFile(resolve(workingDirectory, explicit));
+  const global = readSettingFile(join(home, ".config", "a2a-cli", ".env"));
+  return [local, global?.path === local?.path ? undefined : global].filter((file) => file !== undefined);
 }
 
-/** The files that contain settings, nearest first. They are never written. */
-export function findSettingFiles(search: FileSearch): readonly SettingFile[] {
-  const files: SettingFile[] = [];
-  const local = search.explicit === undefined ? findLocalFile(search.workingDirectory) : readExplicitFile(search);
-  if (local !== undefined) files.push(local);
-  const global = readSettingFile(globalSettingsPath(search.home));
-  if (global !== undefined && global.path !== local?.path) files.push(global);
-  return files;
-}
-
-function globalSettingsPath(home: string = homedir()): string {
-  return join(home, ".config", "a2a-cli", ".env");
-}
-
-function readExplicitFile(search: FileSearch): SettingFile {
-  const path = resolve(search.workingDirectory, search.explicit ?? "");
+function requireFile(path: string): SettingFile {
   const file = readSettingFile(path);
   if (file === undefined) throw usageError(`--config: cannot read ${path}.`);
   return file;

@@ -127,8 +127,7 @@ describe("setting files", () => {
   });
   afterEach(() => rmSync(root, { recursive: true }));
 
-  const find = (explicit?: string) =>
-    findSettingFiles({ explicit, workingDirectory: join(root, "project/deep/down"), home: join(root, "home") });
+  const find = (explicit?: string) => findSettingFiles(explicit, join(root, "project/deep/down"), join(root, "home"));
 
   it("are the nearest one with settings on the way up, then the global one", () => {
     expect(find().map(({ path, values }) => [path, { ...values }])).toEqual([
