@@ -37,7 +37,6 @@ export function readHttpUrl(flag: string, text: string): URL {
   throw usageError(`${flag} must be an http or https URL, not "${text}".`);
 }
 
-/** The value of an optional flag. */
 export function ifGiven<T>(text: string | undefined, read: (text: string) => T): T | undefined {
   return text === undefined ? undefined : read(text);
 }

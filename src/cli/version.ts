@@ -30,8 +30,6 @@ function dependencyOf(host: string): string | undefined {
 
 /** The version of the package this file belongs to; sources and build are at the same depth below its root. */
 export function packageVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL("package.json", ROOT), "utf8"));
-  const found =
-    typeof manifest === "object" && manifest !== null && "version" in manifest ? manifest.version : undefined;
-  return typeof found === "string" ? found : "unknown";
+  const { version }: { version: string } = JSON.parse(readFileSync(new URL("package.json", ROOT), "utf8"));
+  return version;
 }

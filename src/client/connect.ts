@@ -67,7 +67,6 @@ export async function connectCaller(target: string | AgentCard, options: Connect
   return createAgentCaller({ card, setup, signal: options.signal, hops: options.hops });
 }
 
-/** Uses a card that the caller already has. */
 async function readGivenCard(
   target: AgentCard,
   options: ConnectOptions,

@@ -3,9 +3,7 @@ export { renderJunit, renderText } from "./render-report.ts";
 export type { Report, Status } from "./report.ts";
 export {
   BINDINGS,
-  type Binding,
   LEVELS,
-  type Level,
   REQUIREMENT_IDS,
   REQUIREMENTS,
   VERSIONS,

@@ -10,20 +10,22 @@ export function completion(output: Output, program: Command, shell: keyof typeof
 
 /** One command of the tree with everything that can follow it. */
 interface CommandNode {
-  /** Command names that lead to it; empty for the program itself. */
-  readonly path: readonly string[];
-  readonly children: readonly { readonly name: string; readonly description: string }[];
+  /** Command names that lead to it, separated by spaces; empty for the program itself. */
+  readonly path: string;
+  readonly children: readonly Command[];
+  readonly choices: readonly string[];
   readonly options: readonly Option[];
 }
 
-function collectNodes(command: Command, path: readonly string[] = []): readonly CommandNode[] {
-  const visible = command.createHelp().visibleCommands(command);
+function collectNodes(command: Command, path = ""): readonly CommandNode[] {
+  const help = command.createHelp();
   const node: CommandNode = {
     path,
-    children: visible.map((child) => ({ name: child.name(), description: child.description() })),
-    options: command.createHelp().visibleOptions(command),
+    children: help.visibleCommands(command),
+    choices: command.registeredArguments.flatMap((argument) => argument.argChoices ?? []),
+    options: help.visibleOptions(command),
   };
-  return [node, ...command.commands.flatMap((child) => collectNodes(child, [...path, child.name()]))];
+  return [node, ...command.commands.flatMap((child) => collectNodes(child, `${path} ${child.name()}`.trim()))];
 }
 
 function flagsOf(option: Option): readonly string[] {
@@ -40,31 +42,45 @@ function valuesOf(option: Option): readonly string[] | "file" | undefined {
   return option.long !== undefined && FILE_OPTIONS.has(option.long) ? "file" : undefined;
 }
 
-function argumentChoices(program: Command, path: readonly string[]): readonly string[] {
-  let command: Command | undefined = program;
-  for (const word of path) command = command?.commands.find((child) => child.name() === word);
-  return command?.registeredArguments.flatMap((argument) => argument.argChoices ?? []) ?? [];
-}
-
 const singleQuote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-export function bashCompletion(program: Command): string {
+/** The parts that bash and zsh have in common: patterns of all paths, and a case for each option with known values. */
+function shellParts(
+  program: Command,
+  complete: (values: readonly string[] | "file") => string,
+): { readonly nodes: readonly CommandNode[]; readonly paths: string; readonly valueCases: string } {
   const nodes = collectNodes(program);
-  const paths = nodes.filter(({ path }) => path.length > 0).map(({ path }) => singleQuote(path.join(" ")));
-  const cases = nodes.map(({ children, options, path }) => {
-    const words = [...children.map(({ name }) => name), ...argumentChoices(program, path), ...options.flatMap(flagsOf)];
-    return `    ${singleQuote(path.join(" "))}) words=${singleQuote(words.join(" "))} ;;`;
+  const cases = new Map<string, string>();
+  for (const option of nodes.flatMap(({ options }) => options)) {
+    const values = valuesOf(option);
+    if (values !== undefined) cases.set(flagsOf(option).join("|"), complete(values));
+  }
+  return {
+    nodes,
+    paths: nodes.flatMap(({ path }) => (path === "" ? [] : [singleQuote(path)])).join("|"),
+    valueCases: [...cases].map(([words, reply]) => `    ${words}) ${reply}; return ;;`).join("\n"),
+  };
+}
+
+export function bashCompletion(program: Command): string {
+  const { nodes, paths, valueCases } = shellParts(program, (values) => {
+    const source = values === "file" ? "-f" : `-W ${singleQuote(values.join(" "))}`;
+    return `COMPREPLY=($(compgen ${source} -- "$current"))`;
+  });
+  const cases = nodes.map(({ children, choices, options, path }) => {
+    const words = [...children.map((child) => child.name()), ...choices, ...options.flatMap(flagsOf)];
+    return `    ${singleQuote(path)}) words=${singleQuote(words.join(" "))} ;;`;
   });
   return `# bash completion for dragoman
 _dragoman() {
   local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" path='' words='' word
   COMPREPLY=()
   case "$previous" in
-${bashValueCases(nodes)}
+${valueCases}
   esac
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "\${path:+$path }$word" in
-      ${paths.join("|")}) path="\${path:+$path }$word" ;;
+      ${paths}) path="\${path:+$path }$word" ;;
     esac
   done
   case "$path" in
@@ -76,43 +92,29 @@ complete -o default -F _dragoman dragoman
 `;
 }
 
-function bashValueCases(nodes: readonly CommandNode[]): string {
-  const cases = new Map<string, string>();
-  for (const option of nodes.flatMap(({ options }) => options)) {
-    const values = valuesOf(option);
-    if (values === undefined) continue;
-    const reply =
-      values === "file"
-        ? '$(compgen -f -- "$current")'
-        : `$(compgen -W ${singleQuote(values.join(" "))} -- "$current")`;
-    cases.set(flagsOf(option).join("|"), reply);
-  }
-  return [...cases].map(([words, reply]) => `    ${words}) COMPREPLY=(${reply}); return ;;`).join("\n");
-}
-
 export function zshCompletion(program: Command): string {
-  const cases = collectNodes(program).map(({ children, options, path }) => {
+  const { nodes, paths, valueCases } = shellParts(program, (values) =>
+    values === "file" ? "_files" : `compadd -- ${values.map(singleQuote).join(" ")}`,
+  );
+  const cases = nodes.map(({ children, choices, options, path }) => {
     const described = [
-      ...children.map(({ description, name }) => `${name}:${description}`),
-      ...argumentChoices(program, path),
+      ...children.map((child) => `${child.name()}:${child.description()}`),
+      ...choices,
       ...options.flatMap((option) => flagsOf(option).map((word) => `${word}:${option.description}`)),
     ];
-    return `    ${singleQuote(path.join(" "))}) candidates=(${described.map(singleQuote).join(" ")}) ;;`;
+    return `    ${singleQuote(path)}) candidates=(${described.map(singleQuote).join(" ")}) ;;`;
   });
-  const paths = collectNodes(program)
-    .filter(({ path }) => path.length > 0)
-    .map(({ path }) => singleQuote(path.join(" ")));
   return `#compdef dragoman
 _dragoman() {
   local path_so_far='' word
   local -a candidates
   for word in "\${(@)words[2,CURRENT-1]}"; do
     case "\${path_so_far:+$path_so_far }$word" in
-      ${paths.join("|")}) path_so_far="\${path_so_far:+$path_so_far }$word" ;;
+      ${paths}) path_so_far="\${path_so_far:+$path_so_far }$word" ;;
     esac
   done
   case "\${words[CURRENT-1]}" in
-${zshValueCases(collectNodes(program))}
+${valueCases}
   esac
   case "$path_so_far" in
 ${cases.join("\n")}
@@ -128,44 +130,28 @@ fi
 `;
 }
 
-function zshValueCases(nodes: readonly CommandNode[]): string {
-  const cases = new Map<string, string>();
-  for (const option of nodes.flatMap(({ options }) => options)) {
-    const values = valuesOf(option);
-    if (values === undefined) continue;
-    cases.set(
-      flagsOf(option).join("|"),
-      values === "file" ? "_files" : `compadd -- ${values.map(singleQuote).join(" ")}`,
-    );
-  }
-  return [...cases].map(([words, reply]) => `    ${words}) ${reply}; return ;;`).join("\n");
-}
-
 export function fishCompletion(program: Command): string {
   const lines = ["# fish completion for dragoman", "complete -c dragoman -f"];
-  for (const { children, options, path } of collectNodes(program)) {
-    const seen = path.map((word) => `__fish_seen_subcommand_from ${word}`).join("; and ");
-    const condition = path.length === 0 ? "__fish_use_subcommand" : seen;
-    const names = children.map(({ name }) => name);
-    const notYet =
-      path.length === 0 ? condition : `${condition}; and not __fish_seen_subcommand_from ${names.join(" ")}`;
-    for (const { description, name } of children) {
-      lines.push(`complete -c dragoman -n ${singleQuote(notYet)} -a ${name} -d ${singleQuote(description)}`);
-    }
-    for (const choice of argumentChoices(program, path))
-      lines.push(`complete -c dragoman -n ${singleQuote(condition)} -a ${choice}`);
-    for (const option of options) lines.push(fishOption(condition, option));
+  for (const { children, choices, options, path } of collectNodes(program)) {
+    const seen = path.split(" ").map((word) => `__fish_seen_subcommand_from ${word}`);
+    const condition = path === "" ? "__fish_use_subcommand" : seen.join("; and ");
+    const names = children.map((child) => child.name());
+    const notYet = path === "" ? condition : `${condition}; and not __fish_seen_subcommand_from ${names.join(" ")}`;
+    const add = (when: string, rest: string) => lines.push(`complete -c dragoman -n ${singleQuote(when)} ${rest}`);
+    for (const child of children) add(notYet, `-a ${child.name()} -d ${singleQuote(child.description())}`);
+    for (const choice of choices) add(condition, `-a ${choice}`);
+    for (const option of options) add(condition, fishOption(option));
   }
   return `${lines.join("\n")}\n`;
 }
 
-function fishOption(condition: string, option: Option): string {
+function fishOption(option: Option): string {
   const values = valuesOf(option);
-  const words = [
+  return [
     ...(option.short === undefined ? [] : [`-s ${option.short.slice(1)}`]),
     ...(option.long === undefined ? [] : [`-l ${option.long.slice(2)}`]),
     ...(option.required ? ["-r"] : []),
     ...(values === "file" ? ["-F"] : values === undefined ? [] : [`-a ${singleQuote(values.join(" "))}`]),
-  ];
-  return `complete -c dragoman -n ${singleQuote(condition)} ${words.join(" ")} -d ${singleQuote(option.description)}`;
+    `-d ${singleQuote(option.description)}`,
+  ].join(" ");
 }

@@ -19,11 +19,8 @@ import { findConfig } from "./serve.ts";
 
 export interface DoctorFlags {
   readonly output?: "text" | "json";
-  /** Treat warnings as failures. */
   readonly strict?: boolean;
-  /** Read the whole content of the store. */
   readonly deep?: boolean;
-  /** Connect to the platform of each link. */
   readonly online?: boolean;
 }
 

@@ -67,24 +67,21 @@ export async function simulateXiaoyi(output: Output, flags: SimulateFlags): Prom
   try {
     printSetup(output, simulator, flags, seed);
     if (names.length > 0) await runScenarios(names, { output, simulator, flags, phrases, seed, timeoutMs });
-    else await runPhone(output, simulator, flags, timeoutMs, script);
+    else {
+      const terminal = new PhoneTerminal({
+        output,
+        simulator,
+        clock: systemClock,
+        json: flags.output === "json",
+        timeoutMs,
+      });
+      if (script !== undefined) await runScript(terminal, simulator, () => script);
+      else if (process.stdin.isTTY === true) await runInteractive(output, terminal);
+      else await runScript(terminal, simulator, () => createInterface({ input: process.stdin }));
+    }
   } finally {
     await simulator.close();
   }
-}
-
-async function runPhone(
-  output: Output,
-  simulator: Simulator,
-  flags: SimulateFlags,
-  timeoutMs: number,
-  script: readonly string[] | undefined,
-): Promise<void> {
-  const json = flags.output === "json";
-  const terminal = new PhoneTerminal({ output, simulator, clock: systemClock, json, timeoutMs });
-  if (script !== undefined) await runScript(terminal, simulator, () => script);
-  else if (process.stdin.isTTY === true) await runInteractive(output, terminal);
-  else await runScript(terminal, simulator, () => createInterface({ input: process.stdin }));
 }
 
 const VARIABLES = { agentId: "XIAOYI_AGENT", accessKey: "XIAOYI_AK", secretKey: "XIAOYI_SK", apiKey: "XIAOYI_API_KEY" };

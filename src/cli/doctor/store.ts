@@ -8,7 +8,6 @@ import { openStore } from "../../store/open.ts";
 import { type Check, failed, messageOf, ok, warning } from "./checks.ts";
 
 interface StoreCheckOptions {
-  /** Read the whole content. */
   readonly deep?: boolean;
   /** Called at intervals during a long check. */
   readonly onProgress?: (line: string) => void;

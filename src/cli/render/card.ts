@@ -97,7 +97,6 @@ export function describeVerification(verification: CardVerification): string {
 
 const MAX_NAMED = 12;
 
-/** The fields that the signature does not cover. */
 function describeUncovered(uncovered: readonly string[]): string {
   if (uncovered.length === 0) return "";
   const more = uncovered.length > MAX_NAMED ? ` and ${uncovered.length - MAX_NAMED} more` : "";

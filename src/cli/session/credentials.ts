@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import type { AgentCredentials, CredentialProvider, CredentialVault } from "../../auth/login/contract.ts";
 import { createFileVault } from "../../auth/login/file-vault.ts";
-import { chooseStoredSchemes } from "../../auth/login/security-schemes.ts";
+import { chooseStoredSchemes, readScheme } from "../../auth/login/security-schemes.ts";
 import { createStoredProvider } from "../../auth/login/stored-credentials.ts";
 import { locateCard } from "../../client/card/addresses.ts";
 import { createCredentialGate } from "../../client/transport/credential-origins.ts";
@@ -14,8 +14,6 @@ import { isLoopback } from "../../wire/loopback.ts";
 import type { Output } from "../output.ts";
 import type { Settings } from "../settings/read.ts";
 import { canonicalBinding } from "./choose-interfaces.ts";
-
-/** Access to the credentials that `auth login` stored. */
 
 /** XDG base directories: state persists across restarts but is not portable to other machines. */
 export function credentialFolder(
@@ -124,9 +122,9 @@ export function attachCredentials(card: AgentCard, settings: Pick<Settings, "bea
     if (place === undefined) {
       headers["X-API-Key"] = settings.apiKey;
       notes.push("The card declares no scheme that takes an API key; it is sent as X-API-Key.");
-    } else if (place.location === "query") query.push([place.name, settings.apiKey]);
-    else if (place.location === "cookie") headers.Cookie = `${place.name}=${encodeURIComponent(settings.apiKey)}`;
-    else headers[place.name] = settings.apiKey;
+    } else if (place.location === "query") query.push([place.parameter, settings.apiKey]);
+    else if (place.location === "cookie") headers.Cookie = `${place.parameter}=${encodeURIComponent(settings.apiKey)}`;
+    else headers[place.parameter] = settings.apiKey;
   }
   return { headers, query, notes };
 }
@@ -143,24 +141,14 @@ function orderSchemes(card: AgentCard): JsonObject[] {
 }
 
 function acceptsBearer(scheme: JsonObject): boolean {
-  if ("oauth2SecurityScheme" in scheme || "openIdConnectSecurityScheme" in scheme) return true;
-  return textMember(objectMember(scheme, "httpAuthSecurityScheme"), "scheme")?.toLowerCase() === "bearer";
+  return (
+    "oauth2SecurityScheme" in scheme || "openIdConnectSecurityScheme" in scheme || readScheme(scheme).kind === "bearer"
+  );
 }
 
-function findApiKeyLocation(scheme: JsonObject): { readonly location: string; readonly name: string } | undefined {
-  const details = objectMember(scheme, "apiKeySecurityScheme");
-  const name = textMember(details, "name");
-  return name === undefined ? undefined : { location: textMember(details, "location") ?? "header", name };
-}
-
-function objectMember(value: JsonObject, name: string): JsonObject | undefined {
-  const found = value[name];
-  return typeof found === "object" && found !== null && !Array.isArray(found) ? (found as JsonObject) : undefined;
-}
-
-function textMember(value: JsonObject | undefined, name: string): string | undefined {
-  const found = value?.[name];
-  return typeof found === "string" && found !== "" ? found : undefined;
+function findApiKeyLocation(declared: JsonObject) {
+  const scheme = readScheme(declared);
+  return scheme.kind === "api-key" ? scheme : undefined;
 }
 
 /** A hint that lists the flags which would satisfy the card. */

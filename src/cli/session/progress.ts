@@ -1,7 +1,7 @@
 import type { StreamEvent } from "../../model/event.ts";
 import type { TaskStatus } from "../../model/task.ts";
 import type { Output } from "../output.ts";
-import { firstLineOf, stateName } from "../render/task-table.ts";
+import { firstLineOf, stateName } from "../render/task.ts";
 import { formatElapsed, safeLine, truncateToWidth } from "../render/text.ts";
 
 const TICK_MS = 1000;

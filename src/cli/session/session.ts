@@ -41,9 +41,7 @@ export interface Session {
   readonly progress: Progress;
   /** The card in use, once resolved; hints are derived from it. */
   card: AgentCard | undefined;
-  /** The URL of the card. */
   cardUrl: string | undefined;
-  /** A stored login is in use. */
   usesLogin: boolean;
   /** As far as is known, tasks can be read after their stream broke. */
   tasksCanBeRead: boolean;

@@ -6,12 +6,10 @@ import { usageError } from "../errors.ts";
 import { readChoice, readDuration, readInteger } from "../flag-values.ts";
 import { mediaTypeOf } from "../session/message-parts.ts";
 
-/** What phone commands operate on. */
 export interface PhoneContext {
   readonly simulator: Simulator;
   /** Prints how the agent answered. */
   printAnswer(what: string, answer: string): void;
-  /** Waits for the running task. */
   wait(): Promise<void>;
   pause(milliseconds: number): Promise<void>;
   show(): void;

@@ -19,8 +19,7 @@ import type { CallOptions, ChosenInterface } from "../options.ts";
 import { currentHops } from "../run-hops.ts";
 import type { CallSettings, UnaryOperation } from "../transport/transport.ts";
 import { followTask } from "./follow.ts";
-import { type CallSetup, callWithRetries, pollTask } from "./request.ts";
-import { type JoinedSignal, joinSignals } from "./retry.ts";
+import { type CallSetup, callWithRetries, type JoinedSignal, joinSignals, pollTask } from "./retry.ts";
 
 /** Rejects with `ProtocolError` for errors from the agent and `ConnectionError` for connection failures. */
 export interface AgentCaller extends Dispatcher<CallOptions> {
@@ -35,7 +34,6 @@ export interface AgentCaller extends Dispatcher<CallOptions> {
 interface AgentCallerOptions {
   readonly card: AgentCard;
   readonly setup: CallSetup;
-  /** Aborts all calls. */
   readonly signal: AbortSignal | undefined;
   /** Default for calls without hops of their own. */
   readonly hops?: Hops | undefined;

@@ -9,8 +9,15 @@ import { isInterrupted, isTerminal, type TaskState } from "../../model/task.ts";
 import { ConnectionError } from "../errors.ts";
 import type { CallSettings, Failure, FrameReader, StreamOperation } from "../transport/transport.ts";
 import { type Endpoints, Failover } from "./failover.ts";
-import { type CallSetup, callWithRetries, pollTask, sleepBeforeCall } from "./request.ts";
-import { createRetryBackoff, isTransient, retryDelay } from "./retry.ts";
+import {
+  type CallSetup,
+  callWithRetries,
+  createRetryBackoff,
+  isTransient,
+  pollTask,
+  retryDelay,
+  sleepBeforeCall,
+} from "./retry.ts";
 
 /** Detects new frames. The number of an event is its position in the task's log, the same on every connection. */
 export class Cursor {

@@ -1,5 +1,3 @@
-/** Fetches an agent's card. */
-
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { pathToFileURL } from "node:url";

@@ -95,7 +95,6 @@ export interface GrpcAddress {
 }
 
 interface GrpcAddressOptions {
-  /** URL of the card. */
   readonly cardUrl?: string | undefined;
   /** Whether an address without a scheme uses TLS. Default: as the card's own URL. */
   readonly tls?: boolean | undefined;

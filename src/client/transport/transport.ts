@@ -10,7 +10,6 @@ import { ConnectionError, redactUrl, toConnectionError } from "../errors.ts";
 import type { ChosenInterface } from "../options.ts";
 import type { Tracer } from "./trace.ts";
 
-/** Settings of one call. */
 export interface CallSettings {
   readonly signal: AbortSignal;
   readonly timeoutMs: number | undefined;
@@ -28,7 +27,6 @@ export type Reach = "unsaid" | "untaken" | "unknown";
 export interface Failure {
   readonly ok: false;
   readonly error: ProtocolError | ConnectionError;
-  /** A retry may succeed. */
   readonly transient: boolean;
   readonly reach: Reach;
 }
