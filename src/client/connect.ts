@@ -47,7 +47,7 @@ export async function connectCaller(target: string | AgentCard, options: Connect
   if (verification !== undefined && verification.status !== "verified") {
     notify({
       kind: "signature",
-      message: `The card of "${card.name}" proves nothing. ${describeVerification(verification)}`,
+      message: `The card of "${card.name}" is not verified. ${describeVerification(verification)}`,
     });
   }
   if (passedOver.length > 0) {

@@ -264,7 +264,7 @@ function reportLosses(dialect: string, losses: readonly Loss[], strict: boolean,
   if (first === undefined) return;
   counters.countLosses(dialect, losses);
   for (const { kind, path, reason } of losses) {
-    log.debug({ dialect, kind, path, reason }, "A dialect could not say something.");
+    log.debug({ dialect, kind, path, reason }, "A dialect could not express a value.");
   }
   if (!strict) return;
   const violations = losses.map(({ path, reason }) => ({ field: path, description: reason }));

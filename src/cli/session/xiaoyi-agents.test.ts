@@ -33,7 +33,7 @@ describe("an answer that breaks off", () => {
   ])("is said to have done so: %s", async (_, how, words) => {
     agent.replies = { "message/stream": { events: [artifact("half", false)], ...how } };
     const { code, stderr } = await here("send", "hello", ...words);
-    expect(stderr).toContain("Error: The answer broke off before its end");
+    expect(stderr).toContain("Error: The answer is incomplete");
     expect(stderr).toContain("Code: A2ACLI_ERR_UNREACHABLE");
     expect(code).toBe(3);
     expect(agent.received).toHaveLength(1);

@@ -124,7 +124,7 @@ export function createAgentCaller({ setup, card, signal, hops }: AgentCallerOpti
   }
 
   async function* sendInstead(input: SendInput, settings: CallSettings): Batches {
-    notify({ kind: "fallback", message: "The agent does not stream; its whole answer is waited for." });
+    notify({ kind: "fallback", message: "The agent does not stream; waiting for its complete answer." });
     const outcome = await callWithRetries(setup, { ...input, kind: "send" }, settings);
     yield [{ event: outcome, json: JSON.stringify(outcome) }];
     if ("message" in outcome) return;

@@ -189,7 +189,7 @@ export async function* followTask(options: FollowOptions): AsyncGenerator<readon
 function pollInstead({ settings, setup, start }: FollowOptions, id: string) {
   setup.notify({
     kind: "fallback",
-    message: "The task cannot be followed by this interface; it is asked for from time to time.",
+    message: "This interface cannot stream the task; polling it instead.",
   });
   return pollTask({ setup, settings, id, observes: start.kind === "subscribe" });
 }
@@ -247,7 +247,7 @@ function nextOperation(
   if (ProtocolError.is(broken) || broken.code !== "broken-stream") throw broken;
   throw new ConnectionError(
     "broken-stream",
-    `${broken.message} No task had been named yet, so it is unknown whether the agent took the message. Look for it with list(), or send with an idempotencyKey to have it repeated safely.`,
+    `${broken.message} No task id was received yet, so it is unknown whether the agent received the message. Look for it with list(), or send with an idempotencyKey to have it repeated safely.`,
     { cause: broken },
   );
 }
@@ -258,7 +258,7 @@ function withReplay(settings: CallSettings, operation: StreamOperation, replay: 
 }
 
 function closedEarlyError(watch: TaskProgress): ConnectionError {
-  const what = watch.taskId === undefined ? "before it said anything" : "although the task is still running";
+  const what = watch.taskId === undefined ? "before it sent anything" : "although the task is still running";
   return new ConnectionError("broken-stream", `The agent closed the stream ${what}.`);
 }
 
@@ -270,7 +270,7 @@ function canResume({ can: { operations } }: Endpoints): boolean {
 function notResumableError(broken: Failure["error"]): ConnectionError {
   return new ConnectionError(
     "broken-stream",
-    `The answer broke off before its end, and this agent's dialect has no way to take it up again. ${broken.message}`,
+    `The answer is incomplete, and this agent's dialect cannot resume it. ${broken.message}`,
     { cause: broken },
   );
 }

@@ -212,7 +212,7 @@ test("a break before any task is never repaired by sending again", async () => {
   await using _ = server;
   await expect(eventsOf(agent)).rejects.toMatchObject({
     code: "broken-stream",
-    message: expect.stringContaining("unknown whether the agent took the message"),
+    message: expect.stringContaining("unknown whether the agent received the message"),
   });
   expect(server.requests).toHaveLength(1);
 });

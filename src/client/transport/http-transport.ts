@@ -150,7 +150,7 @@ export function createHttpTransport(
       const tried = await openOnce(operation, other);
       if (!tried.ok) return tried.noSuchRoute === true ? usual : tried;
       prefersAlternative = true;
-      setup.notifyFallback(`The agent knows this only as ${other.method}, not as ${call.method}.`);
+      setup.notifyFallback(`The agent supports this only as ${other.method}, not as ${call.method}.`);
       return tried;
     },
   };

@@ -49,7 +49,8 @@ export class Counters implements Meter {
     for (const name of Object.keys(COUNTER_HELP) as CounterName[]) {
       text += renderMetric(`dragoman_${name}_total`, "counter", COUNTER_HELP[name], this.#values.get(name) ?? 0);
     }
-    text += "# HELP dragoman_losses_total Things a dialect could not say.\n# TYPE dragoman_losses_total counter\n";
+    text +=
+      "# HELP dragoman_losses_total Values that a dialect could not express.\n# TYPE dragoman_losses_total counter\n";
     for (const [labels, value] of this.#losses) text += `dragoman_losses_total{${labels}} ${value}\n`;
     for (const [name, { help, value }] of Object.entries(gauges)) {
       text += renderMetric(`dragoman_${name}`, "gauge", help, value);
