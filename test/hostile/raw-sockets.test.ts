@@ -1,24 +1,17 @@
-import { connect } from "node:net";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cases } from "../../src/model/testing/exploring.ts";
 import { BINDINGS, type Binding } from "../support/bindings.ts";
+import { openSocket, readSocket } from "../support/raw-socket.ts";
 import { useScene } from "../support/scene.ts";
 
 const seed = Number(process.env.HOSTILE_SEED ?? 20_261_115);
 
-/** Writes the bytes, ends the connection and gives what came back. */
-function exchangeBytes(port: number, bytes: Uint8Array): Promise<string> {
-  return new Promise((resolve) => {
-    let text = "";
-    const socket = connect(port, "127.0.0.1", () => socket.end(bytes));
-    socket.on("data", (chunk) => {
-      text += chunk.toString("latin1");
-    });
-    // A server may hang up on nonsense; that is an answer too.
-    socket.on("error", () => resolve(text));
-    socket.on("close", () => resolve(text));
-  });
+/** Writes the bytes and ends the connection; a server may hang up on nonsense, which is an answer too. */
+function sendAll(port: number, bytes: Uint8Array): Promise<string> {
+  const socket = openSocket(port);
+  socket.end(bytes);
+  return readSocket(socket);
 }
 
 const HEAD = "POST / HTTP/1.1\r\nhost: x\r\na2a-version: 1.0\r\n";
@@ -58,7 +51,7 @@ describe("bytes that are no HTTP", () => {
     const batch = fc.array(nonsense, { minLength: 20, maxLength: 20 });
     await fc.assert(
       fc.asyncProperty(batch, async (all) => {
-        const answers = await Promise.all(all.map((bytes) => exchangeBytes(scene.server.port, bytes)));
+        const answers = await Promise.all(all.map((bytes) => sendAll(scene.server.port, bytes)));
         for (const answer of answers)
           expect(answer).toMatch(/^(?:$|HTTP\/1\.1 (?:100 Continue\r\n\r\nHTTP\/1\.1 )?4\d\d )/);
       }),

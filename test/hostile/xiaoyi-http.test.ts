@@ -145,7 +145,7 @@ describe("hostile requests to the platform's place", () => {
       path: "/rest/tasks",
       headers: { "a2a-version": "1.0" },
     });
-    return JSON.parse(reply.body.toString()).totalSize as number;
+    return reply.json.totalSize as number;
   };
 
   it("that must be refused are refused, and leave nothing behind", { timeout: MINUTES }, async () => {
@@ -155,7 +155,7 @@ describe("hostile requests to the platform's place", () => {
           const reply = await send(request);
           expectSense(request, reply);
           expect(reply.headers["content-type"], String(request.body).slice(0, 200)).toBe("application/json");
-          const answer = JSON.parse(reply.body.toString());
+          const answer = reply.json;
           expect(answer, String(request.body).slice(0, 200)).toHaveProperty("error");
           expect(answer).not.toHaveProperty("result");
         }),
@@ -184,6 +184,6 @@ describe("hostile requests to the platform's place", () => {
   it("were many, and the platform is answered as before", async () => {
     expect(AT_ONCE).toBeGreaterThan(1);
     const reply = await send({ headers: GOOD, body: body("message/stream", params({ id: "last" })) });
-    expect(reply.body.toString()).toContain('"text":"a"');
+    expect(reply.text).toContain('"text":"a"');
   });
 });

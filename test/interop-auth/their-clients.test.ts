@@ -14,40 +14,29 @@ import {
   JsonRpcTransportFactory as V03JsonRpcTransportFactory,
   RestTransportFactory as V03RestTransportFactory,
 } from "a2a-js-sdk-0.3/client";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { BUILTIN_AGENTS } from "../../src/agents/builtin.ts";
-import { type DragomanServer, serve } from "../../src/server/serve.ts";
 import { driveSdkV1 } from "../interop/clients/sdk-v1.ts";
 import { driveSdkV03 } from "../interop/clients/sdk-v03.ts";
 import type { Credentials, Driver } from "../interop/driver.ts";
 import { BINDINGS, SDK_V1, SDK_V03 } from "../interop/pairs.ts";
 import { collect, says, sendTask } from "../interop/send-helpers.ts";
 import { Issuer } from "../support/issuer.ts";
+import { startServer } from "../support/lifecycle.ts";
 
 const KEY = "planted-key-0123456789";
 const HOOK = { url: "https://hook.example/" };
 
-let issuer: Issuer;
-let server: DragomanServer;
-beforeAll(async () => {
-  // The libraries write what they think of each refusal to the console.
-  for (const method of ["error", "warn", "info", "log"] as const)
-    vi.spyOn(console, method).mockImplementation(() => {});
-  issuer = await Issuer.start();
-  server = await serve({
-    port: 0,
-    log: false,
-    agents: { echo: BUILTIN_AGENTS.echo() },
-    auth: {
-      apiKeys: [{ key: KEY, owner: "alice" }],
-      apiKey: { header: "X-Interop-Key" },
-      jwt: { issuer: issuer.url, audience: issuer.audience },
-    },
-  });
-});
-afterAll(async () => {
-  await server.close();
-  await issuer.close();
+// The libraries write what they think of each refusal to the console.
+for (const method of ["error", "warn", "info", "log"] as const) vi.spyOn(console, method).mockImplementation(() => {});
+const issuer = await Issuer.start();
+const server = await startServer({
+  agents: { echo: BUILTIN_AGENTS.echo() },
+  auth: {
+    apiKeys: [{ key: KEY, owner: "alice" }],
+    apiKey: { header: "X-Interop-Key" },
+    jwt: { issuer: issuer.url, audience: issuer.audience },
+  },
 });
 
 const bearing = (token: string): Credentials => ({ Authorization: `Bearer ${token}` });

@@ -1,10 +1,10 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { ProtocolError } from "../../src/model/errors.ts";
-import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
+import type { DragomanServer, ServeOptions } from "../../src/server/serve.ts";
 import { Receiver } from "../push/receiver.ts";
+import { createFolder, startServer } from "../support/lifecycle.ts";
 import { Stage } from "../support/stage.ts";
 import { INTERFACES, speaking } from "./interfaces.ts";
 
@@ -28,21 +28,14 @@ interface Line {
 let folder: string;
 let server: DragomanServer;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "audited-"));
-  server = await serve({
-    port: 0,
-    log: false,
+  folder = createFolder();
+  server = await startServer({
     agents: { stage: new Stage().agent() },
     authenticate,
     baseDirectory: folder,
     audit: { file: "audit.jsonl" },
     push: { allowPrivateTargets: true, attempts: 2, retryMs: 20 },
-    times: { drainMs: 0 },
   });
-});
-afterEach(async () => {
-  await server.close();
-  await rm(folder, { recursive: true });
 });
 
 /** 0.1 and 0.3 share methods and name no version: without a task to tell by, 0.3 answers. */
@@ -116,9 +109,7 @@ it("leaves a record of push configs by their ids, and of what became of their no
   const receiver = await Receiver.start();
   const rejecting = receiver.url(`/rejecting?key=${CONTENT}`);
   receiver.reply = ({ path }) => (path.startsWith("/rejecting") ? 500 : 204);
-  const [v1] = INTERFACES;
-  if (v1 === undefined) throw new Error("No interface.");
-  const agent = await speaking(server.url, v1, { headers: { authorization: `Bearer ${TOKEN}` } });
+  const agent = await speaking(server.url, INTERFACES[0], { headers: { authorization: `Bearer ${TOKEN}` } });
   const push = { url: receiver.url(`/taking?key=${CONTENT}`), token: CONTENT };
   const { task } = (await agent.send({
     message: { parts: [{ text: "input more" }] },
@@ -158,25 +149,19 @@ it("leaves a record of push configs by their ids, and of what became of their no
 });
 
 it("that cannot be opened is an error only where it is required", async () => {
-  const options = { port: 0, log: false as const, agents: { stage: new Stage().agent() } };
+  const agents = { stage: new Stage().agent() };
   const file = join(folder, "no", "such", "folder.jsonl");
-  await expect(serve({ ...options, audit: { file, required: true } })).rejects.toThrow("audit");
-  const lenient = await serve({ ...options, audit: { file } });
-  const [v1] = INTERFACES;
-  if (v1 === undefined) throw new Error("No interface.");
-  const agent = await speaking(lenient.url, v1);
+  await expect(startServer({ agents, audit: { file, required: true } })).rejects.toThrow("audit");
+  const lenient = await startServer({ agents, audit: { file } });
+  const agent = await speaking(lenient.url, INTERFACES[0]);
   expect(await agent.send("artifact ok")).toHaveProperty("task");
-  await lenient.close();
 });
 
 it("leaves a record of who asked too often", async () => {
   const agents = { stage: new Stage().agent() };
   const limits = { ratePerOwner: 0.01, burstPerOwner: 1 };
-  const limited = await serve({
-    ...{ port: 0, log: false, agents, authenticate, limits, times: { drainMs: 0 } },
-    baseDirectory: folder,
-    audit: { file: "limited.jsonl" },
-  });
+  const audit = { file: "limited.jsonl" };
+  const limited = await startServer({ agents, authenticate, limits, baseDirectory: folder, audit });
   const asked = { headers: { authorization: `Bearer ${TOKEN}`, "a2a-version": "1.0" } };
   expect((await fetch(`${limited.url}/rest/tasks`, asked)).status).toBe(200);
   expect((await fetch(`${limited.url}/rest/tasks`, asked)).status).toBe(429);

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { defineAgent } from "../../src/agents/define.ts";
-import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
+import type { ServeOptions } from "../../src/server/serve.ts";
+import { startServer } from "../support/lifecycle.ts";
 import { sendRaw } from "../support/raw-http.ts";
 import { INTERFACES, speaking } from "./interfaces.ts";
 
@@ -21,13 +22,9 @@ const secretive = defineAgent({
 const authenticate: NonNullable<ServeOptions["authenticate"]> = ({ headers }) =>
   headers["x-owner"] === undefined ? undefined : { owner: headers["x-owner"], authenticated: true };
 
-describe("an extended card that depends on the caller", () => {
-  let server: DragomanServer;
-  beforeAll(async () => {
-    server = await serve({ port: 0, log: false, agents: { secretive }, authenticate });
-  });
-  afterAll(() => server.close());
+const server = await startServer({ agents: { secretive }, authenticate });
 
+describe("an extended card that depends on the caller", () => {
   const having = INTERFACES.filter(({ dialect }) => dialect === "a2a-v1" || dialect === "a2a-v03");
 
   describe.each(having)("$dialect over $binding", (spoken) => {

@@ -1,7 +1,8 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { RemoteAgent } from "../../src/client/options.ts";
 import type { Part } from "../../src/model/message.ts";
-import { type DragomanServer, serve } from "../../src/server/serve.ts";
+import type { DragomanServer } from "../../src/server/serve.ts";
+import { startServer } from "../support/lifecycle.ts";
 import { Stage } from "../support/stage.ts";
 import { INTERFACES, speaking } from "./interfaces.ts";
 
@@ -11,15 +12,11 @@ let server: DragomanServer;
 let stage: Stage;
 beforeEach(async () => {
   stage = new Stage();
-  server = await serve({
-    port: 0,
-    log: false,
+  server = await startServer({
     agents: { stage: stage.agent({ inputModes: ["*/*"] }) },
     limits: { file: LARGEST, mediaTypes: ["application/pdf", "image/*"] },
-    times: { drainMs: 0 },
   });
 });
-afterEach(() => server.close());
 
 const fileOf = (bytes: number, mediaType?: string): Part => ({
   raw: Buffer.alloc(bytes, 7).toString("base64"),
@@ -83,16 +80,11 @@ describe.each(INTERFACES)("$dialect over $binding", (spoken) => {
 });
 
 it("files may be as large as parts where nothing else is said", async () => {
-  const lenient = await serve({
-    port: 0,
-    log: false,
+  const lenient = await startServer({
     agents: { stage: stage.agent({ inputModes: ["*/*"] }) },
     limits: { part: LARGEST },
   });
-  const [v1] = INTERFACES;
-  if (v1 === undefined) throw new Error("No interface.");
-  const agent = await speaking(lenient.url, v1);
+  const agent = await speaking(lenient.url, INTERFACES[0]);
   expect(await asking(agent, fileOf(LARGEST))).toBe("TASK_STATE_COMPLETED");
   expect(await asking(agent, fileOf(LARGEST + 1, "anything/at-all"))).toBe("INVALID_PARAMS");
-  await lenient.close();
 });

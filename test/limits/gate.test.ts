@@ -1,14 +1,14 @@
 /** One gate for every carrier: what is refused, and that each refusal is audited. */
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { request } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { connect } from "../../src/client/index.ts";
 import { systemClock } from "../../src/server/clock-and-ids.ts";
-import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
+import type { DragomanServer, ServeOptions } from "../../src/server/serve.ts";
 import { createDialInAgent } from "../../src/server/xiaoyi/dial-in-agent.ts";
 import { createSimulator, seededRandom } from "../../src/simulator/index.ts";
+import { closeLater, createFolder, startServer } from "../support/lifecycle.ts";
 import { readMetric } from "../support/metrics.ts";
 import { sendRaw } from "../support/raw-http.ts";
 import { createTalker } from "../xiaoyi/talker.ts";
@@ -21,24 +21,14 @@ const ONE_OF_ADDRESS = { ratePerAddress: 0.01, burstPerAddress: 1 };
 
 let folder: string;
 let server: DragomanServer;
-const closing: (() => Promise<unknown>)[] = [];
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "gate-"));
-});
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-  await rm(folder, { recursive: true });
-});
 
 async function start(options: Partial<ServeOptions>): Promise<void> {
   const talker = createTalker();
-  server = await serve({
-    port: 0,
-    log: false,
+  folder = createFolder();
+  server = await startServer({
     agents: { talker, other: talker },
     baseDirectory: folder,
     audit: { file: "audit.jsonl" },
-    times: { drainMs: 0 },
     auth: { apiKeys: [{ key: "alice-key-5f0c2b77d1", owner: "alice" }] },
     xiaoyi: {
       http: [
@@ -48,7 +38,6 @@ async function start(options: Partial<ServeOptions>): Promise<void> {
     },
     ...options,
   });
-  closing.push(() => server.close());
 }
 
 /** The refusals of a server, which is closed. */
@@ -84,7 +73,7 @@ describe("Xiaoyi over HTTP", () => {
     expect((await askXiaoyi("talker", API_KEY)).status).toBe(200);
     const refused = await askXiaoyi("talker", API_KEY);
     expect([refused.status, refused.headers["retry-after"]]).toEqual([429, "100"]);
-    expect(JSON.parse(refused.body.toString())).toMatchObject({
+    expect(refused.json).toMatchObject({
       id: "request-1",
       error: { message: expect.any(String) },
     });
@@ -138,7 +127,7 @@ describe("Xiaoyi over HTTP", () => {
 describe("Xiaoyi over a link", () => {
   it("is counted for its owner message by message; the phone is told of a refusal", async () => {
     const simulator = await createSimulator({ clock: systemClock, random: seededRandom(11) });
-    closing.push(() => simulator.close());
+    closeLater(() => simulator.close());
     const { accessKey: ak, agentId, secretKey: sk } = simulator.agent;
     const [url = ""] = simulator.linkUrls;
     const link = { agent: "talker", agentId, ak, sk, url, owner: "phones" };

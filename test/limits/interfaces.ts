@@ -7,7 +7,7 @@ export interface Spoken {
   readonly binding: string;
 }
 
-export const INTERFACES: readonly Spoken[] = [
+export const INTERFACES = [
   { dialect: "a2a-v1", binding: "JSONRPC" },
   { dialect: "a2a-v1", binding: "HTTP+JSON" },
   { dialect: "a2a-v1", binding: "GRPC" },
@@ -16,7 +16,7 @@ export const INTERFACES: readonly Spoken[] = [
   { dialect: "a2a-v03", binding: "GRPC" },
   { dialect: "a2a-v01", binding: "JSONRPC" },
   { dialect: "tasks-rest", binding: "HTTP+JSON" },
-];
+] as const satisfies readonly Spoken[];
 
 /** Asks once: what is refused is to be seen, not repeated. */
 export function speaking(

@@ -1,13 +1,14 @@
 /** Limits, audit log and cards by caller where keys say who calls. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect as connectTls, type TLSSocket } from "node:tls";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { defineAgent } from "../../src/agents/define.ts";
-import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
+import type { DragomanServer, ServeOptions } from "../../src/server/serve.ts";
 import { createAuthority } from "../support/certificates.ts";
-import { type RawReply, sendRaw } from "../support/raw-http.ts";
+import { closeLater, createFolder, startServer } from "../support/lifecycle.ts";
+import { callRpc, type RawReply } from "../support/raw-http.ts";
+import { userMessage } from "../support/wire-client.ts";
 import { INTERFACES, speaking } from "./interfaces.ts";
 
 const ALICE = "alice-key-5f0c2b77d1";
@@ -30,23 +31,14 @@ const agent = defineAgent({
 });
 
 let folder: string;
-let server: DragomanServer | undefined;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "known-callers-"));
-});
-afterEach(async () => {
-  await server?.close();
-  server = undefined;
-  rmSync(folder, { recursive: true });
+  folder = createFolder();
 });
 
-async function start(options: Partial<ServeOptions> = {}): Promise<DragomanServer> {
-  server = await serve({
-    port: 0,
-    log: false,
+function start(options: Partial<ServeOptions> = {}): Promise<DragomanServer> {
+  return startServer({
     agents: { discreet: agent },
     baseDirectory: folder,
-    times: { drainMs: 0 },
     auth: {
       apiKeys: [
         { key: ALICE, owner: "alice" },
@@ -56,14 +48,10 @@ async function start(options: Partial<ServeOptions> = {}): Promise<DragomanServe
     },
     ...options,
   });
-  return server;
 }
 
 function send(url: string, key: string | undefined, metadata?: object): Promise<RawReply> {
-  const message = { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text: "hi" }], metadata };
-  const headers = { "content-type": "application/json", "a2a-version": "1.0", ...(key && { "x-api-key": key }) };
-  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message } });
-  return sendRaw(url, { method: "POST", path: "/", headers, body });
+  return callRpc(url, "SendMessage", { message: userMessage("hi", { metadata }) }, key ? { "x-api-key": key } : {});
 }
 
 describe("skills that each caller is told of apart", () => {
@@ -115,11 +103,11 @@ describe.each(INTERFACES)("limits of callers known by keys: $dialect over $bindi
   });
 
   it("failed logins are recorded, and so is that there were too many", async () => {
-    const { url } = await start({ limits: { failedLogins: 2 }, audit: { file: "audit.jsonl" } });
-    const guesser = await speaking(url, spoken, options("wrong-key-never-written"));
+    const server = await start({ limits: { failedLogins: 2 }, audit: { file: "audit.jsonl" } });
+    const guesser = await speaking(server.url, spoken, options("wrong-key-never-written"));
     for (const _ of [1, 2]) await expect(guesser.send("hi")).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
     await expect(guesser.send("hi")).rejects.toMatchObject({ code: "RESOURCE_EXHAUSTED" });
-    await server?.close();
+    await server.close();
     const text = readFileSync(join(folder, "audit.jsonl"), "utf8");
     const lines = text
       .trimEnd()
@@ -150,9 +138,9 @@ it("an owner's requests are counted also where finding out who it is takes time"
 });
 
 it("scopes that are missing are recorded", async () => {
-  const { url } = await start({ audit: { file: "audit.jsonl" } });
-  await send(url, ALICE, { skill: "edit" });
-  await server?.close();
+  const server = await start({ audit: { file: "audit.jsonl" } });
+  await send(server.url, ALICE, { skill: "edit" });
+  await server.close();
   const line = JSON.parse(readFileSync(join(folder, "audit.jsonl"), "utf8"));
   expect(line).toMatchObject({ owner: "alice", address: "127.0.0.1", operation: "send", result: "PERMISSION_DENIED" });
 });
@@ -181,11 +169,6 @@ it("keys and passwords of the configuration are not written to a log, wherever t
 });
 
 describe("connections over TLS", () => {
-  const opened: TLSSocket[] = [];
-  afterEach(() => {
-    for (const socket of opened.splice(0)) socket.destroy();
-  });
-
   /** Whether a connection came about. */
   function open(port: number): Promise<TLSSocket | undefined> {
     return new Promise((resolve) => {
@@ -195,7 +178,7 @@ describe("connections over TLS", () => {
         ALPNProtocols: ["h2", "http/1.1"],
         rejectUnauthorized: false,
       });
-      opened.push(socket);
+      closeLater(() => socket.destroy());
       socket.once("secureConnect", () => resolve(socket));
       socket.on("error", () => resolve(undefined));
       socket.once("close", () => resolve(undefined));

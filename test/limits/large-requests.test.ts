@@ -1,53 +1,29 @@
 /** Who may send much, and how much of it is waited for. */
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
-import { connect as openSocket, type Socket } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { defineAgent } from "../../src/agents/define.ts";
-import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
+import type { DragomanServer, ServeOptions } from "../../src/server/serve.ts";
+import { startServer } from "../support/lifecycle.ts";
 import { untilMetric } from "../support/metrics.ts";
-import { sendRaw } from "../support/raw-http.ts";
+import { A2A_V1, callRpc, rpcBody, sendRaw } from "../support/raw-http.ts";
+import { beginRequest } from "../support/raw-socket.ts";
+import { userMessage } from "../support/wire-client.ts";
 
 const KEY = "alice-key-5f0c2b77d1";
 const agent = defineAgent({ name: "Quiet", description: "Says little.", skills: [], run: async () => "done" });
 
-let server: DragomanServer | undefined;
-const sockets: Socket[] = [];
-afterEach(async () => {
-  for (const socket of sockets.splice(0)) socket.destroy();
-  await server?.close();
-  server = undefined;
-});
-
-async function start(options: Partial<ServeOptions> = {}): Promise<DragomanServer> {
-  const auth = { apiKeys: [{ key: KEY, owner: "alice" }] };
-  server = await serve({ port: 0, log: false, agents: { quiet: agent }, times: { drainMs: 0 }, auth, ...options });
-  return server;
+function start(options: Partial<ServeOptions> = {}): Promise<DragomanServer> {
+  return startServer({ agents: { quiet: agent }, auth: { apiKeys: [{ key: KEY, owner: "alice" }] }, ...options });
 }
 
 const PLACES = ["/", "/agents/quiet", "/rest/message:send", "/rest/v1/message:send", "/tasks/send"];
 
-/** Sends the head of a request and some of its body; what comes back up to the end of its head. */
-function begin(port: number, path: string, headers: readonly string[], some: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = openSocket(port, "127.0.0.1");
-    sockets.push(socket);
-    const lines = [`POST ${path} HTTP/1.1`, "host: 127.0.0.1", "content-type: application/json", ...headers];
-    socket.write(`${lines.join("\r\n")}\r\n\r\n${some}`);
-    let answer = "";
-    socket.on("data", (chunk) => {
-      answer += chunk.toString("latin1");
-      if (answer.includes("\r\n\r\n")) resolve(answer);
-    });
-    socket.on("error", reject);
-    socket.on("close", () => resolve(answer));
-  });
-}
+const begin = (...request: Parameters<typeof beginRequest>) => beginRequest(...request).answer;
 
-function sendMessage(text: string) {
-  const message = { messageId: "m", role: "ROLE_USER", parts: [{ text }] };
-  return { jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message } };
-}
+const SHOWN = { "x-api-key": KEY };
+const sendMessage = (text: string) => ({ message: userMessage(text) });
+const sendBody = (text: string) => rpcBody("SendMessage", sendMessage(text));
 
 describe("a request", () => {
   it.each([
@@ -71,12 +47,9 @@ describe("a request", () => {
 
   it("is read once its caller has been told to send it", async () => {
     const { port } = await start();
-    const body = JSON.stringify(sendMessage("hello"));
-    const socket = openSocket(port, "127.0.0.1");
-    sockets.push(socket);
-    const lines = ["POST / HTTP/1.1", "host: 127.0.0.1", "content-type: application/json", "a2a-version: 1.0"];
-    const more = [`x-api-key: ${KEY}`, `content-length: ${body.length}`, "expect: 100-continue", "connection: close"];
-    socket.write(`${[...lines, ...more].join("\r\n")}\r\n\r\n`);
+    const body = sendBody("hello");
+    const headers = ["a2a-version: 1.0", `x-api-key: ${KEY}`, `content-length: ${body.length}`];
+    const { socket } = beginRequest(port, "/", [...headers, "expect: 100-continue", "connection: close"], "");
     const [first] = (await once(socket, "data")) as [Buffer];
     expect(first.toString()).toMatch(/^HTTP\/1\.1 100 /);
     socket.write(body);
@@ -132,28 +105,21 @@ describe("a large request of someone who is not let in", () => {
 describe("a large request of someone who is let in", () => {
   it("is read to its end", async () => {
     const { url } = await start();
-    const body = JSON.stringify(sendMessage("x".repeat(1_000_000)));
-    const headers = { "a2a-version": "1.0", "content-type": "application/json", "x-api-key": KEY };
-    const reply = await sendRaw(url, { method: "POST", path: "/", headers, body });
-    expect(JSON.parse(reply.body.toString())).toMatchObject({
-      id: 1,
-      result: { message: { parts: [{ text: "done" }] } },
-    });
+    const reply = await callRpc(url, "SendMessage", sendMessage("x".repeat(1_000_000)), SHOWN);
+    expect(reply.json).toMatchObject({ id: 1, result: { message: { parts: [{ text: "done" }] } } });
   });
 
   it("waits its turn while others are on their way", async () => {
     const { port, url } = await start({ limits: { arriving: 300_000 } });
     const key = `x-api-key: ${KEY}`;
-    const held = begin(port, "/", [key, "content-length: 1000000"], "x".repeat(200_000));
-    const body = JSON.stringify(sendMessage("x".repeat(250_000)));
-    const headers = { "a2a-version": "1.0", "content-type": "application/json", "x-api-key": KEY };
-    const ask = () => sendRaw(url, { method: "POST", path: "/", headers, body });
+    const held = beginRequest(port, "/", [key, "content-length: 1000000"], "x".repeat(200_000));
+    const ask = () => callRpc(url, "SendMessage", sendMessage("x".repeat(250_000)), SHOWN);
     let reply = await ask();
     // What was begun may not have come as far as that yet.
     while (reply.status === 200) reply = await ask();
     expect([reply.status, reply.headers["retry-after"]]).toEqual([429, "1"]);
-    for (const socket of sockets) socket.destroy();
-    await held;
+    held.socket.destroy();
+    await held.answer;
     while (reply.status === 429) reply = await ask();
     expect(reply.status).toBe(200);
   });
@@ -169,7 +135,7 @@ describe("callers without credentials", () => {
   ];
   /** Short, without telling so beforehand. */
   const sendChunked = (port: number, key: string | undefined) => {
-    const body = JSON.stringify(sendMessage("x".repeat(40_000)));
+    const body = sendBody("x".repeat(40_000));
     const [version, , ...more] = head(key, 0);
     const headers = [version as string, "transfer-encoding: chunked", ...more];
     return begin(port, "/", headers, `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`);
@@ -181,20 +147,20 @@ describe("callers without credentials", () => {
   ])("have a share of what is on its way, and leave the rest to others: %s", async (_, anonymous, refusal) => {
     const auth = { apiKeys: [{ key: KEY, owner: "alice" }], anonymous };
     const { port, url } = await start({ auth, limits: { arriving: 400_000 } });
-    const held = [1, 2].map(() => begin(port, "/", head(undefined, 60_000), "x".repeat(45_000)));
+    const held = [1, 2].map(() => beginRequest(port, "/", head(undefined, 60_000), "x".repeat(45_000)));
     await untilMetric(url, ARRIVING, 90_000);
     expect(await sendChunked(port, undefined)).toMatch(refusal);
     expect(await sendChunked(port, KEY)).toMatch(/^HTTP\/1\.1 200 /);
-    const large = JSON.stringify(sendMessage("x".repeat(250_000)));
+    const large = sendBody("x".repeat(250_000));
     expect(await begin(port, "/", head(KEY, large.length), large)).toMatch(/^HTTP\/1\.1 200 /);
-    for (const socket of sockets) socket.destroy();
-    await Promise.all(held);
+    for (const { socket } of held) socket.destroy();
+    await Promise.all(held.map(({ answer }) => answer));
     await untilMetric(url, ARRIVING, 0);
   });
 
   it("have all of it where there are none to show", async () => {
     const { port, url } = await start({ auth: {}, limits: { arriving: 400_000 } });
-    const large = JSON.stringify(sendMessage("x".repeat(390_000)));
+    const large = sendBody("x".repeat(390_000));
     expect(await begin(port, "/", head(undefined, large.length), large)).toMatch(/^HTTP\/1\.1 200 /);
     await untilMetric(url, ARRIVING, 0);
   });
@@ -202,22 +168,21 @@ describe("callers without credentials", () => {
 
 describe("a request of very many values", () => {
   const data = [{ data: Array.from({ length: 60 }, () => ({})) }];
-  const v1 = { message: { messageId: "m", role: "ROLE_USER", parts: data } };
-  const headers = { "a2a-version": "1.0", "content-type": "application/json", "x-api-key": KEY };
+  const v1 = { message: userMessage(data) };
 
   it("is refused in the words of its dialect", async () => {
     const { url } = await start({ limits: { values: 100 } });
     const ask = (path: string, body: unknown) =>
-      sendRaw(url, { method: "POST", path, headers, body: JSON.stringify(body) });
-    const rpc = await ask("/", { ...sendMessage(""), params: v1 });
-    expect(JSON.parse(rpc.body.toString())).toMatchObject({
+      sendRaw(url, { method: "POST", path, headers: { ...A2A_V1, ...SHOWN }, body: JSON.stringify(body) });
+    const rpc = await callRpc(url, "SendMessage", v1, SHOWN);
+    expect(rpc.json).toMatchObject({
       error: { code: -32600, message: expect.stringContaining("100 values") },
     });
     const rest = await ask("/rest/message:send", v1);
-    expect([rest.status, rest.body.toString()]).toEqual([400, expect.stringContaining("100 values")]);
+    expect([rest.status, rest.text]).toEqual([400, expect.stringContaining("100 values")]);
     const early = await ask("/tasks/send", {
       message: { role: "user", parts: [{ type: "data", data: { many: data } }] },
     });
-    expect([early.status, early.body.toString()]).toEqual([400, expect.stringContaining("100 values")]);
+    expect([early.status, early.text]).toEqual([400, expect.stringContaining("100 values")]);
   });
 });

@@ -1,10 +1,9 @@
 /** The platform proves who it is in its head: whoever does not is refused before a large body is read. */
 import { createHmac } from "node:crypto";
-import { once } from "node:events";
-import { connect as openSocket, type Socket } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { defineAgent } from "../../src/agents/define.ts";
-import { type DragomanServer, serve } from "../../src/server/serve.ts";
+import { startServer } from "../support/lifecycle.ts";
+import { beginRequest } from "../support/raw-socket.ts";
 
 const AK = "access-key-1";
 const SK = "secret-key-1";
@@ -12,19 +11,9 @@ const API_KEY = "an-api-key-of-the-platform";
 const HOUR_MS = 3_600_000;
 const agent = defineAgent({ name: "Quiet", description: "Says little.", skills: [], run: async () => "done" });
 
-let server: DragomanServer | undefined;
-const sockets: Socket[] = [];
-afterEach(async () => {
-  for (const socket of sockets.splice(0)) socket.destroy();
-  await server?.close();
-});
-
 async function start(): Promise<number> {
-  server = await serve({
-    port: 0,
-    log: false,
+  const { port } = await startServer({
     agents: { signed: agent, keyed: agent, trusted: agent, plain: agent },
-    times: { drainMs: 0 },
     auth: { apiKeys: [{ key: "alice-key-5f0c2b77d1", owner: "alice" }] },
     xiaoyi: {
       http: [
@@ -34,7 +23,7 @@ async function start(): Promise<number> {
       ],
     },
   });
-  return server.port;
+  return port;
 }
 
 const place = (name: string) => `/agents/${name}/agent/message`;
@@ -44,15 +33,8 @@ function signature(at: number, ak = AK, sk = SK): string[] {
   return [`accessKey: ${ak}`, `ts: ${at}`, `sign: ${sign}`];
 }
 
-/** Sends a head that announces much, and little of its body; the first that comes back. */
-async function begin(port: number, path: string, headers: readonly string[], some = "{"): Promise<string> {
-  const socket = openSocket(port, "127.0.0.1");
-  sockets.push(socket);
-  const lines = [`POST ${path} HTTP/1.1`, "host: 127.0.0.1", "content-type: application/json", ...headers];
-  socket.write(`${lines.join("\r\n")}\r\n\r\n${some}`);
-  const [answer] = (await once(socket, "data")) as [Buffer];
-  return answer.toString("latin1");
-}
+const begin = (port: number, path: string, headers: readonly string[], some = "{") =>
+  beginRequest(port, path, headers, some).answer;
 
 const MUCH = "content-length: 1000000";
 const WAITING = ["content-length: 1000000", "expect: 100-continue"];

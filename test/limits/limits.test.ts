@@ -1,19 +1,15 @@
-import { connect as openSocket } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { RemoteAgent } from "../../src/client/options.ts";
 import { ProtocolError } from "../../src/model/errors.ts";
 import type { StreamEvent } from "../../src/model/event.ts";
-import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
+import type { ServeOptions } from "../../src/server/serve.ts";
+import { closeLater, startServer } from "../support/lifecycle.ts";
 import { readMetric } from "../support/metrics.ts";
-import { sendRaw } from "../support/raw-http.ts";
+import { A2A_V1, callRpc, sendRaw } from "../support/raw-http.ts";
+import { exchangeBytes, openSocket } from "../support/raw-socket.ts";
 import { Stage } from "../support/stage.ts";
 import { STORES } from "../support/store-specs.ts";
 import { INTERFACES, speaking } from "./interfaces.ts";
-
-const opened: DragomanServer[] = [];
-afterEach(async () => {
-  for (const server of opened.splice(0)) await server.close();
-});
 
 /** Owners are whoever the header says they are. */
 const authenticate: NonNullable<ServeOptions["authenticate"]> = ({ headers }) =>
@@ -21,15 +17,7 @@ const authenticate: NonNullable<ServeOptions["authenticate"]> = ({ headers }) =>
 
 async function open(options: Partial<ServeOptions> = {}) {
   const stage = new Stage();
-  const server = await serve({
-    port: 0,
-    log: false,
-    agents: { stage: stage.agent() },
-    times: { drainMs: 0 },
-    authenticate,
-    ...options,
-  });
-  opened.push(server);
+  const server = await startServer({ agents: { stage: stage.agent() }, authenticate, ...options });
   return { server, stage };
 }
 
@@ -155,19 +143,16 @@ async function firstOf<T>(events: AsyncIterable<T>): Promise<T | undefined> {
 }
 
 describe("over HTTP", () => {
-  const BODY = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ListTasks", params: {} });
-  const A2A = { "content-type": "application/json", "a2a-version": "1.0" };
-
   it("a limited request gets 429 and Retry-After in the words of its dialect, without its body being read", async () => {
     const { server } = await open({ limits: { ratePerAddress: 0.01, burstPerAddress: 1 } });
-    await sendRaw(server.url, { method: "POST", headers: A2A, body: BODY });
-    const rpc = await sendRaw(server.url, { method: "POST", headers: A2A, body: "{ not json" });
+    await callRpc(server.url, "ListTasks");
+    const rpc = await sendRaw(server.url, { method: "POST", headers: A2A_V1, body: "{ not json" });
     expect([rpc.status, rpc.headers["retry-after"]]).toEqual([429, "100"]);
-    expect(JSON.parse(rpc.body.toString())).toMatchObject({ jsonrpc: "2.0", id: null, error: { code: -32052 } });
-    const rest = await sendRaw(server.url, { path: "/rest/tasks", headers: A2A });
+    expect(rpc.json).toMatchObject({ jsonrpc: "2.0", id: null, error: { code: -32052 } });
+    const rest = await sendRaw(server.url, { path: "/rest/tasks", headers: A2A_V1 });
     expect([rest.status, rest.headers["content-type"]]).toEqual([429, "application/a2a+json"]);
-    const chain = await sendRaw(server.url, { method: "POST", path: "/tasks/send", headers: A2A, body: "{}" });
-    expect(JSON.parse(chain.body.toString())).toMatchObject({ error: { code: "resource-exhausted", retryAfter: 100 } });
+    const chain = await sendRaw(server.url, { method: "POST", path: "/tasks/send", headers: A2A_V1, body: "{}" });
+    expect(chain.json).toMatchObject({ error: { code: "resource-exhausted", retryAfter: 100 } });
     const card = await sendRaw(server.url, { path: "/.well-known/agent-card.json" });
     expect([card.status, card.headers["retry-after"]]).toEqual([429, "100"]);
     expect((await sendRaw(server.url, { path: "/readyz" })).status).toBe(200);
@@ -183,19 +168,22 @@ describe("over HTTP", () => {
   it("headers and bodies that do not come are not waited for", async () => {
     const { server } = await open({ limits: { headersTimeout: 200, requestTimeout: 400 } });
     const slow = ["GET / HTTP/1.1\r\nhost: x\r\n", `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 99\r\n\r\n{`];
-    const answers = await Promise.all(slow.map((text) => answerTo(server.port, text)));
+    const answers = await Promise.all(slow.map((text) => exchangeBytes(server.port, text)));
     for (const answer of answers) expect(answer).toMatch(/^HTTP\/1\.1 408 /);
   });
 
   it("connections above those of an address are hung up on, and the place of a closed one is free", async () => {
     const { server } = await open({ limits: { connectionsPerAddress: 2 } });
-    const held = [openSocket(server.port, "127.0.0.1"), openSocket(server.port, "127.0.0.1")];
+    const held = [openSocket(server.port), openSocket(server.port)];
     await Promise.all(held.map((socket) => new Promise((resolve) => socket.once("connect", resolve))));
-    expect(await answerTo(server.port, "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")).toBe("");
+    expect(await exchangeBytes(server.port, "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")).toBe("");
     for (const socket of held) socket.destroy();
     let answer = "";
     while (answer === "") {
-      answer = await answerTo(server.port, "GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n");
+      answer = await exchangeBytes(
+        server.port,
+        "GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n",
+      );
     }
     expect(answer).toMatch(/^HTTP\/1\.1 200 /);
   });
@@ -205,32 +193,18 @@ describe("over HTTP", () => {
     const [host = "", port = ""] = (server.grpc ?? "").split(":");
     const held = openSocket(Number(port), host);
     await new Promise((resolve) => held.once("connect", resolve));
-    expect(await answerTo(Number(port), "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")).toBe("");
+    expect(await exchangeBytes(Number(port), "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")).toBe("");
     held.destroy();
   });
 });
 
-/** What comes back until the server hangs up. */
-function answerTo(port: number, text: string): Promise<string> {
-  return new Promise((resolve) => {
-    let answer = "";
-    const socket = openSocket(port, "127.0.0.1", () => socket.write(text));
-    socket.on("data", (chunk) => {
-      answer += chunk.toString("latin1");
-    });
-    socket.on("error", () => resolve(answer));
-    socket.on("close", () => resolve(answer));
-  });
-}
-
 describe.each(STORES)("stored bytes on $name", (spec) => {
   it("bound what an owner can start, and nobody else", async () => {
-    const created = spec.create();
-    const { server } = await open({ store: created.store, limits: { storedBytesPerOwner: 8_000 } });
-    const [v1] = INTERFACES;
-    if (v1 === undefined) throw new Error("No interface.");
-    const alice = await speaking(server.url, v1, as("alice"));
-    const bob = await speaking(server.url, v1, as("bob"));
+    const { store, remove } = spec.create();
+    closeLater(remove);
+    const { server } = await open({ store, limits: { storedBytesPerOwner: 8_000 } });
+    const alice = await speaking(server.url, INTERFACES[0], as("alice"));
+    const bob = await speaking(server.url, INTERFACES[0], as("bob"));
     const { task } = (await alice.send(`input ${"x".repeat(5_000)}`)) as { task: { id: string } };
     const refused = await refusalOf(alice.send("artifact ok"));
     expect(refused).toMatchObject({ code: "RESOURCE_EXHAUSTED", metadata: { limit: "8000" } });
@@ -241,15 +215,14 @@ describe.each(STORES)("stored bytes on $name", (spec) => {
     expect((await alice.get(task.id)).status.state).toBe("TASK_STATE_INPUT_REQUIRED");
     expect((await alice.cancel(task.id)).status.state).toBe("TASK_STATE_CANCELED");
     await bob.send("artifact ok");
-    await server.close();
-    created.remove();
   });
 });
 
 describe.each(STORES)("pages of a list on $name", (spec) => {
   it("end before they become too long, and go on in the next", async () => {
-    const created = spec.create();
-    const { server } = await open({ store: created.store, limits: { page: 30_000 } });
+    const { store, remove } = spec.create();
+    closeLater(remove);
+    const { server } = await open({ store, limits: { page: 30_000 } });
     for (const spoken of INTERFACES.filter(({ dialect }) => dialect === "a2a-v1")) {
       const owner = as(spoken.binding);
       const agent = await speaking(server.url, spoken, owner);
@@ -264,7 +237,5 @@ describe.each(STORES)("pages of a list on $name", (spec) => {
       for await (const { id } of agent.list({ pageSize: 100 })) seen.push(id);
       expect(seen.sort()).toEqual(made.sort());
     }
-    await server.close();
-    created.remove();
   });
 });

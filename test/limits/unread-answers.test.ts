@@ -1,13 +1,16 @@
 /** Answers that their callers do not read: how much of them is held, and for how long. */
 import { once } from "node:events";
 import { type ClientHttp2Session, connect as connectHttp2, constants } from "node:http2";
-import { connect as openSocket, type Socket } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import type { Socket } from "node:net";
+import { describe, expect, it } from "vitest";
 import { defineAgent } from "../../src/agents/define.ts";
-import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
+import type { DragomanServer, ServeOptions } from "../../src/server/serve.ts";
 import { field, framed } from "../hostile/grpc-request.ts";
+import { closeLater, startServer } from "../support/lifecycle.ts";
 import { readMetric, untilMetric } from "../support/metrics.ts";
-import { sendRaw } from "../support/raw-http.ts";
+import { A2A_V1, callRpc, rpcBody } from "../support/raw-http.ts";
+import { openSocket } from "../support/raw-socket.ts";
+import { userMessage } from "../support/wire-client.ts";
 
 const ALICE = "alice-key-5f0c2b77d1";
 const BOB = "bob-key-c1d2e3f4a5b6";
@@ -23,51 +26,32 @@ const agent = defineAgent({
   },
 });
 
-let server: DragomanServer | undefined;
-const opened: (Socket | ClientHttp2Session)[] = [];
-afterEach(async () => {
-  for (const one of opened.splice(0)) one.destroy();
-  await server?.close();
-  server = undefined;
-});
-
-async function start(options: Partial<ServeOptions> = {}): Promise<DragomanServer> {
+function start(options: Partial<ServeOptions> = {}): Promise<DragomanServer> {
   const apiKeys = [
     { key: ALICE, owner: "alice" },
     { key: BOB, owner: "bob" },
   ];
-  server = await serve({
-    port: 0,
-    log: false,
-    agents: { agent },
-    auth: { apiKeys },
-    times: { drainMs: 0 },
-    ...options,
-  });
-  return server;
+  return startServer({ agents: { agent }, auth: { apiKeys }, ...options });
 }
-
-const rpc = (method: string, params: object) => JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
-const headersOf = (key: string) => ({ "content-type": "application/json", "a2a-version": "1.0", "x-api-key": key });
 
 async function taskOf(url: string, key: string): Promise<string> {
-  const message = { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text: "hi" }] };
-  const body = rpc("SendMessage", { message, configuration: { returnImmediately: false } });
-  const reply = await sendRaw(url, { method: "POST", path: "/", headers: headersOf(key), body });
-  return JSON.parse(reply.body.toString()).result.task.id;
+  const params = { message: userMessage("hi"), configuration: { returnImmediately: false } };
+  return (await callRpc(url, "SendMessage", params, { "x-api-key": key })).json.result.task.id;
 }
 
-function getTask(url: string, key: string, id: string) {
-  return sendRaw(url, { method: "POST", path: "/", headers: headersOf(key), body: rpc("GetTask", { id }) });
+const getTask = (url: string, key: string, id: string) => callRpc(url, "GetTask", { id }, { "x-api-key": key });
+
+/** The bytes of a request for a task. */
+function requestFor(key: string, id: string): string {
+  const body = rpcBody("GetTask", { id });
+  const head = Object.entries({ host: "127.0.0.1", ...A2A_V1, "x-api-key": key, "content-length": body.length });
+  return `POST / HTTP/1.1\r\n${head.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n${body}`;
 }
 
 /** Asks for the task and reads nothing of the answer. */
 function askAndLeaveUnread(port: number, key: string, id: string): Socket {
-  const socket = openSocket(port, "127.0.0.1").pause();
-  opened.push(socket.on("error", () => {}));
-  const body = rpc("GetTask", { id });
-  const head = Object.entries({ host: "127.0.0.1", ...headersOf(key), "content-length": body.length });
-  socket.write(`POST / HTTP/1.1\r\n${head.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n${body}`);
+  const socket = openSocket(port).pause();
+  socket.write(requestFor(key, id));
   return socket;
 }
 
@@ -83,7 +67,7 @@ describe("answers that are not read over HTTP", () => {
     await untilMetric(url, UNSENT, isMuch);
     const refused = await getTask(url, ALICE, own);
     expect([refused.status, refused.headers["retry-after"]]).toEqual([429, "1"]);
-    expect(refused.body.toString()).toContain("Too many answers wait to be read; read those first.");
+    expect(refused.text).toContain("Too many answers wait to be read; read those first.");
     for (const _ of [1, 2]) expect((await getTask(url, BOB, others)).status).toBe(200);
     unread.destroy();
     await untilMetric(url, UNSENT, 0);
@@ -104,7 +88,7 @@ describe("answers that are not read over HTTP", () => {
   });
 
   it("are held for as long as a stalled stream", async () => {
-    const { url, port } = await start({ times: { drainMs: 0, stalledReaderMs: 200 } });
+    const { url, port } = await start({ times: { stalledReaderMs: 200 } });
     askAndLeaveUnread(port, ALICE, await taskOf(url, ALICE));
     await untilMetric(url, STALLED, 1);
     expect(await readMetric(url, UNSENT)).toBe(0);
@@ -113,11 +97,8 @@ describe("answers that are not read over HTTP", () => {
   it("end with their connection where several are asked for at once", async () => {
     const { url, port } = await start();
     const id = await taskOf(url, ALICE);
-    const body = rpc("GetTask", { id });
     const socket = askAndLeaveUnread(port, ALICE, id);
-    const head = Object.entries({ host: "127.0.0.1", ...headersOf(ALICE), "content-length": body.length });
-    const text = `POST / HTTP/1.1\r\n${head.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n${body}`;
-    socket.write(text.repeat(3));
+    socket.write(requestFor(ALICE, id).repeat(3));
     await untilMetric(url, UNSENT, isMuch);
     socket.destroy();
     await untilMetric(url, UNSENT, 0);
@@ -127,7 +108,8 @@ describe("answers that are not read over HTTP", () => {
 describe("answers that are not read over gRPC", () => {
   async function open(grpc: string | undefined, window: number): Promise<ClientHttp2Session> {
     const session = connectHttp2(`http://${grpc}`, { settings: { initialWindowSize: window } });
-    opened.push(session.on("error", () => {}));
+    session.on("error", () => {});
+    closeLater(() => session.destroy());
     await once(session, "remoteSettings");
     return session;
   }
@@ -162,7 +144,7 @@ describe("answers that are not read over gRPC", () => {
   });
 
   it("are held for as long as a stalled stream", async () => {
-    const { url, grpc } = await start({ times: { drainMs: 0, stalledReaderMs: 200 } });
+    const { url, grpc } = await start({ times: { stalledReaderMs: 200 } });
     const unread = ask(await open(grpc, 0), ALICE, await taskOf(url, ALICE));
     await new Promise((resolve) => unread.once("close", resolve));
     expect(unread.rstCode).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);

@@ -42,7 +42,6 @@ beforeAll(async () => {
 afterAll(async () => {
   rows.close();
   await server.close();
-  await issuer.close();
   process.stdout.write(renderTable(seen));
 });
 

@@ -1,13 +1,13 @@
 /** Every recipe of docs/recipes.md is started as it is written and called over the wire. */
 import { spawn } from "node:child_process";
 import { symlinkSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect, textOf } from "../../src/client/index.ts";
 import { cleanEnvironment, ROOT } from "../built/cli.ts";
 import { createProject, type Project, typeErrors } from "../built/project.ts";
+import { freePort } from "../support/lifecycle.ts";
 import { blocksOf } from "./blocks.ts";
 
 const blocks = blocksOf("docs/recipes.md");
@@ -23,15 +23,6 @@ beforeAll(() => {
   project.write("hello.ts", ofKind("hello.ts")[0]?.[1] ?? "");
 });
 afterAll(() => project?.remove());
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
-    });
-  });
-}
 
 /** Runs a recipe until `use` is done with it; resolves when it has printed its address. */
 async function started(file: string, use: (url: string) => Promise<void>): Promise<void> {

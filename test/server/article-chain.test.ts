@@ -1,27 +1,21 @@
 /** The three writers one after the other, as a script with curl calls them: what one answers as text goes to the next. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { BUILTIN_AGENTS } from "../../src/agents/builtin.ts";
-import { type DragomanServer, serve } from "../../src/server/serve.ts";
+import { startServer } from "../support/lifecycle.ts";
+import { sendRaw } from "../support/raw-http.ts";
 
 const { outline, document, summary } = BUILTIN_AGENTS;
-let server: DragomanServer;
-beforeAll(async () => {
-  const agents = { outline: outline(), document: document(), summary: summary() };
-  server = await serve({ agents, port: 0, grpcPort: false });
-});
-afterAll(() => server.close());
+const agents = { outline: outline(), document: document(), summary: summary() };
+const server = await startServer({ agents, grpcPort: false });
 
 interface RestTask {
   readonly artifacts: readonly { readonly parts: readonly { readonly type: string; readonly text?: string }[] }[];
 }
 
 async function ask(agent: string, text: string): Promise<string> {
-  const answer = await fetch(`${server.url}/agents/${agent}/tasks/send`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ message: { role: "user", parts: [{ type: "text", text }] } }),
-  });
-  const { artifacts } = (await answer.json()) as RestTask;
+  const headers = { "content-type": "application/json" };
+  const body = JSON.stringify({ message: { role: "user", parts: [{ type: "text", text }] } });
+  const { artifacts }: RestTask = (await sendRaw(`${server.url}/agents/${agent}/tasks/send`, { headers, body })).json;
   return artifacts.flatMap(({ parts }) => parts.flatMap((part) => part.text ?? [])).join("\n");
 }
 

@@ -1,10 +1,12 @@
-import { request } from "node:http";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { defineAgent } from "../../src/agents/define.ts";
 import { ProtocolError } from "../../src/model/errors.ts";
-import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
+import type { DragomanServer, ServeOptions } from "../../src/server/serve.ts";
 import { createHandler } from "../../src/server/web-handler.ts";
 import { Issuer } from "../support/issuer.ts";
+import { startServer } from "../support/lifecycle.ts";
+import { A2A_V1, type RawReply, rpcBody, sendRaw } from "../support/raw-http.ts";
+import { userMessage } from "../support/wire-client.ts";
 
 const agent = defineAgent({
   name: "Careful",
@@ -30,51 +32,21 @@ const AUTH: NonNullable<ServeOptions["auth"]> = {
   apiKey: { query: "key", cookie: "key" },
 };
 
-let issuer: Issuer;
-let server: DragomanServer | undefined;
+const issuer = await Issuer.start();
 
-beforeAll(async () => {
-  issuer = await Issuer.start();
-});
-afterAll(() => issuer.close());
-afterEach(async () => {
-  await server?.close();
-  server = undefined;
-});
-
-async function start(options: Partial<ServeOptions> = {}): Promise<DragomanServer> {
-  server = await serve({ port: 0, agents: { careful: agent }, auth: AUTH, times: { drainMs: 0 }, ...options });
-  return server;
+function start(options: Partial<ServeOptions> = {}): Promise<DragomanServer> {
+  return startServer({ agents: { careful: agent }, auth: AUTH, ...options });
 }
 
-interface Answer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  readonly text: string;
-}
+const ask = (url: string, headers: Record<string, string> = {}, body?: string): Promise<RawReply> =>
+  sendRaw(url, { headers, ...(body === undefined ? undefined : { body }) });
 
-function ask(url: string, headers: Record<string, string> = {}, body?: string): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const asking = request(url, { method: body === undefined ? "GET" : "POST", headers }, (response) => {
-      let text = "";
-      response.setEncoding("utf8").on("data", (chunk: string) => {
-        text += chunk;
-      });
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }));
-    });
-    asking.on("error", reject).end(body);
-  });
-}
-
-const A2A = { "content-type": "application/json", "a2a-version": "1.0" };
-const rpc = (method: string, params: object = {}) => JSON.stringify({ jsonrpc: "2.0", id: 7, method, params });
-const asking = (skill: object, place: "message" | "request" = "message") => {
-  const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "x" }] };
-  return rpc(
+/** Sends a message that names a skill, in its own metadata or in that of the request. */
+const asking = (metadata: object, place: "message" | "request" = "message") =>
+  rpcBody(
     "SendMessage",
-    place === "message" ? { message: { ...message, metadata: skill } } : { message, metadata: skill },
+    place === "message" ? { message: userMessage("x", { metadata }) } : { message: userMessage("x"), metadata },
   );
-};
 
 describe("credentials", () => {
   test.each([
@@ -85,7 +57,7 @@ describe("credentials", () => {
   ])("are taken from %s", async (_where, query, headers) => {
     const { url } = await start();
     expect((await ask(`${url}/rest/tasks${query}`, { "a2a-version": "1.0", ...headers })).status).toBe(200);
-    expect((await ask(`${url}/${query}`, { ...A2A, ...headers }, rpc("ListTasks"))).status).toBe(200);
+    expect((await ask(`${url}/${query}`, { ...A2A_V1, ...headers }, rpcBody("ListTasks"))).status).toBe(200);
   });
 
   test("are not needed for cards and health", async () => {
@@ -97,18 +69,18 @@ describe("credentials", () => {
 
   test.each([
     ["no JSON", "{", -32050],
-    ["a method nobody has", rpc("Nothing"), -32050],
-    ["a version nobody speaks", rpc("ListTasks"), -32050],
+    ["a method nobody has", rpcBody("Nothing"), -32050],
+    ["a version nobody speaks", rpcBody("ListTasks"), -32050],
   ])("come before anything else is looked at: %s", async (_what, body, code) => {
     const { url } = await start();
-    const answer = await ask(url, { ...A2A, "a2a-version": body.includes("ListTasks") ? "99.0" : "1.0" }, body);
-    expect([answer.status, JSON.parse(answer.text).error.code]).toEqual([401, code]);
+    const answer = await ask(url, { ...A2A_V1, "a2a-version": body.includes("ListTasks") ? "99.0" : "1.0" }, body);
+    expect([answer.status, answer.json.error.code]).toEqual([401, code]);
   });
 
   test("let a server be opened that others can reach", async () => {
     const { url } = await start({ host: "0.0.0.0" });
-    expect((await ask(url, A2A, rpc("ListTasks"))).status).toBe(401);
-    expect((await ask(url, { ...A2A, "x-api-key": "alice-key" }, rpc("ListTasks"))).status).toBe(200);
+    expect((await ask(url, A2A_V1, rpcBody("ListTasks"))).status).toBe(401);
+    expect((await ask(url, { ...A2A_V1, "x-api-key": "alice-key" }, rpcBody("ListTasks"))).status).toBe(200);
     expect((await ask(`${url}/metrics`)).status).toBe(401);
     expect((await ask(`${url}/metrics`, { "x-api-key": "alice-key" })).status).toBe(200);
   });
@@ -134,9 +106,9 @@ describe("credentials", () => {
       ask(`${url}/rest/tasks/none`, { "a2a-version": "1.0", ...known }),
       ask(`${url}/tasks/none`, known),
       ask(`${url}/v1/tasks/none`, known),
-      ask(`${url}/`, { ...A2A, ...known }, rpc("ListTasks")),
-      ask(`${url}/`, { ...A2A, ...known }, asking({}).replace("SendMessage", "SendStreamingMessage")),
-      ask(`${url}/`, A2A, rpc("ListTasks")),
+      ask(`${url}/`, { ...A2A_V1, ...known }, rpcBody("ListTasks")),
+      ask(`${url}/`, { ...A2A_V1, ...known }, asking({}).replace("SendMessage", "SendStreamingMessage")),
+      ask(`${url}/`, A2A_V1, rpcBody("ListTasks")),
       ask(`${url}/metrics`, known),
     ];
     for (const { headers } of await Promise.all(asked)) expect(headers["cache-control"]).toMatch(/private, no-store$/);
@@ -150,14 +122,14 @@ describe("credentials", () => {
     const statusOf = async (path: string, type: Record<string, string>, body: string) =>
       (await ask(`${url}${path}`, { ...page, ...type }, body)).status;
     for (const type of [{}, { "content-type": "text/plain" }, { "content-type": "multipart/form-data" }]) {
-      expect(await statusOf("/", type, rpc("ListTasks"))).toBe(415);
+      expect(await statusOf("/", type, rpcBody("ListTasks"))).toBe(415);
       expect(await statusOf("/rest/tasks/none:cancel", type, "")).toBe(415);
       expect(await statusOf("/tasks/send", type, "{}")).toBe(415);
     }
-    expect(await statusOf("/", { "content-type": "application/json" }, rpc("ListTasks"))).toBe(200);
+    expect(await statusOf("/", { "content-type": "application/json" }, rpcBody("ListTasks"))).toBe(200);
     expect(await statusOf("/rest/tasks/none:cancel", { "content-type": "application/a2a+json" }, "")).toBe(404);
     const { host } = new URL(url);
-    expect(await statusOf("/", { origin: `http://${host}` }, rpc("ListTasks"))).toBe(200);
+    expect(await statusOf("/", { origin: `http://${host}` }, rpcBody("ListTasks"))).toBe(200);
   });
 
   test("are checked where the server is mounted in another one", async () => {
@@ -166,8 +138,8 @@ describe("credentials", () => {
       handler(
         new Request("https://app.example/", {
           method: "POST",
-          headers: { ...A2A, ...headers },
-          body: rpc("ListTasks"),
+          headers: { ...A2A_V1, ...headers },
+          body: rpcBody("ListTasks"),
         }),
       );
     const refused = await send({});
@@ -181,24 +153,26 @@ describe("credentials", () => {
 describe("whoever is not let in", () => {
   test("is told how one is, and where to read more", async () => {
     const { url } = await start({ auth: { ...AUTH, jwt: { issuer: issuer.url, audience: issuer.audience } } });
-    const refused = await ask(`${url}/agents/careful`, A2A, rpc("ListTasks"));
+    const refused = await ask(`${url}/agents/careful`, A2A_V1, rpcBody("ListTasks"));
     expect(refused.status).toBe(401);
     const place = /resource_metadata="([^"]+)"/.exec(String(refused.headers["www-authenticate"]))?.[1] ?? "";
     expect(place).toBe(`${url}/.well-known/oauth-protected-resource/agents/careful`);
     const metadata = await ask(place);
-    expect(JSON.parse(metadata.text)).toEqual({
+    expect(metadata.json).toEqual({
       resource: `${url}/agents/careful`,
       authorization_servers: [issuer.url],
       scopes_supported: ["write"],
       bearer_methods_supported: ["header"],
     });
-    const atRoot = await ask(url, A2A, rpc("ListTasks"));
+    const atRoot = await ask(url, A2A_V1, rpcBody("ListTasks"));
     expect(atRoot.headers["www-authenticate"]).toContain(`"${url}/.well-known/oauth-protected-resource"`);
     const root = await ask(`${url}/.well-known/oauth-protected-resource`);
-    expect(JSON.parse(root.text).resource).toBe(url);
+    expect(root.json.resource).toBe(url);
     expect((await ask(`${url}/.well-known/oauth-protected-resource/agents/none`)).status).toBe(404);
-    const forged = { ...A2A, authorization: `Bearer ${await issuer.token("alice", { forged: true })}` };
-    expect((await ask(url, forged, rpc("ListTasks"))).headers["www-authenticate"]).toContain('error="invalid_token"');
+    const forged = { ...A2A_V1, authorization: `Bearer ${await issuer.token("alice", { forged: true })}` };
+    expect((await ask(url, forged, rpcBody("ListTasks"))).headers["www-authenticate"]).toContain(
+      'error="invalid_token"',
+    );
   });
 
   test("finds no such metadata where nobody can be known", async () => {
@@ -208,10 +182,10 @@ describe("whoever is not let in", () => {
 
   test("is sent away after too many wrong credentials", async () => {
     const { url } = await start({ limits: { failedLogins: 3 } });
-    const wrong = () => ask(url, { ...A2A, "x-api-key": "wrong" }, rpc("ListTasks"));
+    const wrong = () => ask(url, { ...A2A_V1, "x-api-key": "wrong" }, rpcBody("ListTasks"));
     for (let at = 0; at < 3; at++) expect((await wrong()).status).toBe(401);
     const sent = await wrong();
-    expect([sent.status, JSON.parse(sent.text).error.code]).toEqual([429, -32052]);
+    expect([sent.status, sent.json.error.code]).toEqual([429, -32052]);
     expect(Number(sent.headers["retry-after"])).toBeGreaterThan(0);
     const rest = await ask(`${url}/rest/tasks`, { "a2a-version": "1.0", "x-api-key": "alice-key" });
     expect([rest.status, rest.headers["retry-after"] !== undefined]).toEqual([429, true]);
@@ -221,7 +195,7 @@ describe("whoever is not let in", () => {
 
 describe("the card", () => {
   const cardOf = async (url: string, version: string) =>
-    JSON.parse((await ask(`${url}/.well-known/agent-card.json`, { "a2a-version": version })).text);
+    (await ask(`${url}/.well-known/agent-card.json`, { "a2a-version": version })).json;
 
   test("declares what is enforced, in both versions", async () => {
     const { url } = await start();
@@ -274,17 +248,17 @@ describe("skills with scopes", () => {
     ["request", { skillId: "write" }],
   ] as const)("are for those who have them: named in the %s as %j", async (place, skill) => {
     const { url } = await start();
-    const without = await ask(url, { ...A2A, "x-api-key": "alice-key" }, asking(skill, place));
-    expect([without.status, JSON.parse(without.text).error.code]).toEqual([403, -32051]);
+    const without = await ask(url, { ...A2A_V1, "x-api-key": "alice-key" }, asking(skill, place));
+    expect([without.status, without.json.error.code]).toEqual([403, -32051]);
     expect(without.headers["www-authenticate"]).toContain('error="insufficient_scope", scope="write"');
-    const granted = await ask(url, { ...A2A, "x-api-key": "writer-key" }, asking(skill, place));
-    expect(JSON.parse(granted.text).result).toBeDefined();
+    const granted = await ask(url, { ...A2A_V1, "x-api-key": "writer-key" }, asking(skill, place));
+    expect(granted.json.result).toBeDefined();
   });
 
   test("take scopes of tokens, and all that a requirement lists", async () => {
     const { url } = await start({ auth: { jwt: { issuer: issuer.url, audience: issuer.audience } } });
     const statusWith = async (scope: string) => {
-      const headers = { ...A2A, authorization: `Bearer ${await issuer.token("alice", { scope })}` };
+      const headers = { ...A2A_V1, authorization: `Bearer ${await issuer.token("alice", { scope })}` };
       return (await ask(url, headers, asking({ skill: "admin" }))).status;
     };
     expect([await statusWith("admin"), await statusWith("write admin")]).toEqual([403, 200]);
@@ -293,14 +267,14 @@ describe("skills with scopes", () => {
   test("do not stand in the way of others", async () => {
     const { url } = await start();
     for (const skill of [{ skill: "read" }, { skill: "unknown" }, { skill: 7 }, {}]) {
-      expect((await ask(url, { ...A2A, "x-api-key": "alice-key" }, asking(skill))).status).toBe(200);
+      expect((await ask(url, { ...A2A_V1, "x-api-key": "alice-key" }, asking(skill))).status).toBe(200);
     }
   });
 
   test("ask the anonymous who they are", async () => {
     const { url } = await start({ auth: { ...AUTH, anonymous: true } });
-    expect((await ask(url, A2A, asking({ skill: "read" }))).status).toBe(200);
-    const refused = await ask(url, A2A, asking({ skill: "write" }));
+    expect((await ask(url, A2A_V1, asking({ skill: "read" }))).status).toBe(200);
+    const refused = await ask(url, A2A_V1, asking({ skill: "write" }));
     expect([refused.status, refused.headers["www-authenticate"] !== undefined]).toEqual([401, true]);
   });
 });
@@ -315,18 +289,17 @@ test("a stream ends when the token it was opened with expires, and goes on with 
   });
   const jwt = { issuer: issuer.url, audience: issuer.audience, clockSkew: 1_000 };
   const { url } = await start({ agents: { slow }, auth: { jwt } });
-  const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "x" }] };
   const headersFor = async (lasts: number) => ({
-    ...A2A,
+    ...A2A_V1,
     authorization: `Bearer ${await issuer.token("alice", { lasts })}`,
   });
   const brief = await headersFor(1);
-  const ended = await ask(url, brief, rpc("SendStreamingMessage", { message }));
+  const ended = await ask(url, brief, rpcBody("SendStreamingMessage", { message: userMessage("x") }));
   expect(ended.status).toBe(200);
   const { id } = JSON.parse(/^data: (.*)$/m.exec(ended.text)?.[1] ?? "").result.task;
   const resume = { ...brief, "last-event-id": "1" };
-  expect((await ask(url, resume, rpc("SubscribeToTask", { id }))).status).toBe(401);
-  const again = await ask(url, { ...(await headersFor(1)), "last-event-id": "1" }, rpc("SubscribeToTask", { id }));
+  expect((await ask(url, resume, rpcBody("SubscribeToTask", { id }))).status).toBe(401);
+  const again = await ask(url, { ...(await headersFor(1)), "last-event-id": "1" }, rpcBody("SubscribeToTask", { id }));
   expect([again.status, again.headers["content-type"]]).toEqual([200, "text/event-stream"]);
 });
 
@@ -339,7 +312,7 @@ describe("a check of one's own", () => {
       },
     });
     const statusOf = async (path: string, headers: Record<string, string>) =>
-      (await ask(`${url}${path}`, { ...A2A, ...headers }, rpc("ListTasks"))).status;
+      (await ask(`${url}${path}`, { ...A2A_V1, ...headers }, rpcBody("ListTasks"))).status;
     expect(await statusOf("", { "x-user": "carol" })).toBe(200);
     expect(await statusOf("", { "x-api-key": "alice-key" })).toBe(200);
     expect(await statusOf("", {})).toBe(401);
@@ -353,7 +326,7 @@ describe("a check of one's own", () => {
         throw new Error("out of order");
       },
     });
-    const answer = await ask(url, A2A, rpc("ListTasks"));
+    const answer = await ask(url, A2A_V1, rpcBody("ListTasks"));
     expect([answer.status, answer.text]).toEqual([500, ""]);
   });
 
@@ -366,6 +339,6 @@ describe("a check of one's own", () => {
         throw foreign;
       },
     });
-    expect((await ask(url, A2A, rpc("ListTasks"))).status).toBe(401);
+    expect((await ask(url, A2A_V1, rpcBody("ListTasks"))).status).toBe(401);
   });
 });

@@ -1,43 +1,19 @@
-import { request } from "node:http";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createEchoAgent } from "../../src/agents/builtin.ts";
 import { defineAgent } from "../../src/agents/define.ts";
 import { ProtocolError } from "../../src/model/errors.ts";
 import { createHostCheck } from "../../src/server/access/loopback.ts";
-import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
+import type { DragomanServer, ServeOptions } from "../../src/server/serve.ts";
+import { startServer } from "../support/lifecycle.ts";
+import { A2A_V1, callRpc, type RawReply, rpcBody, sendRaw } from "../support/raw-http.ts";
+import { userMessage } from "../support/wire-client.ts";
 
-let server: DragomanServer | undefined;
-
-afterEach(async () => {
-  await server?.close();
-  server = undefined;
-});
-
-async function start(options: Partial<ServeOptions> = {}): Promise<DragomanServer> {
-  server = await serve({ port: 0, agents: { echo: createEchoAgent() }, ...options });
-  return server;
+function start(options: Partial<ServeOptions> = {}): Promise<DragomanServer> {
+  return startServer({ agents: { echo: createEchoAgent() }, ...options });
 }
 
-interface Answer {
-  readonly status: number;
-  readonly text: string;
-}
-
-function ask(url: string, headers: Record<string, string>, body?: string): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const asking = request(url, { method: body === undefined ? "GET" : "POST", headers }, (response) => {
-      let text = "";
-      response.setEncoding("utf8").on("data", (chunk: string) => {
-        text += chunk;
-      });
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));
-    });
-    asking.on("error", reject).end(body);
-  });
-}
-
-const rpc = (method: string) => JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: {} });
-const A2A = { "content-type": "application/json", "a2a-version": "1.0" };
+const ask = (url: string, headers: Record<string, string>, body?: string): Promise<RawReply> =>
+  sendRaw(url, { headers, ...(body === undefined ? undefined : { body }) });
 
 describe("a server on loopback", () => {
   test("does not answer to names that a web page may have bound to its address", async () => {
@@ -45,11 +21,11 @@ describe("a server on loopback", () => {
     const card = `${url}/.well-known/agent-card.json`;
     expect((await ask(card, { host: `evil.example.com:${port}` })).status).toBe(403);
     expect((await ask(card, { host: `localhost:${port}` })).status).toBe(200);
-    const evil = { ...A2A, host: `evil.example.com:${port}`, origin: `http://evil.example.com:${port}` };
-    expect((await ask(url, evil, rpc("ListTasks"))).status).toBe(403);
+    const evil = { ...A2A_V1, host: `evil.example.com:${port}`, origin: `http://evil.example.com:${port}` };
+    expect((await ask(url, evil, rpcBody("ListTasks"))).status).toBe(403);
   });
 
-  const evilHost = { ...A2A, host: "evil.example.com" };
+  const evilHost = { ...A2A_V1, host: "evil.example.com" };
   const apiKeys = [{ key: "alice-key", owner: "alice" }];
   test.each([
     ["may be anonymous beside others", { auth: { apiKeys, anonymous: true } }, 403],
@@ -57,21 +33,21 @@ describe("a server on loopback", () => {
     ["must show credentials, which no such page has", { auth: { apiKeys } }, 401],
   ])("asks for its name where callers %s", async (_, options, status) => {
     const { url } = await start(options);
-    expect((await ask(url, evilHost, rpc("ListTasks"))).status).toBe(status);
+    expect((await ask(url, evilHost, rpcBody("ListTasks"))).status).toBe(status);
     expect((await ask(`${url}/healthz`, evilHost)).status).toBe(status === 403 ? 403 : 200);
   });
 
   test("answers to any name for a caller with credentials where all must have them", async () => {
     const { url } = await start({ auth: { apiKeys } });
-    expect((await ask(url, { ...evilHost, "x-api-key": "alice-key" }, rpc("ListTasks"))).status).toBe(200);
+    expect((await ask(url, { ...evilHost, "x-api-key": "alice-key" }, rpcBody("ListTasks"))).status).toBe(200);
     const metrics = await ask(`${url}/metrics`, { host: "evil.example.com" });
     expect(metrics.status).toBe(401);
   });
 
   test("does not take writes from pages of other origins, and takes those of its own", async () => {
     const { url, port } = await start();
-    expect((await ask(url, { ...A2A, origin: "https://evil.example.com" }, rpc("ListTasks"))).status).toBe(403);
-    expect((await ask(url, { ...A2A, origin: `http://127.0.0.1:${port}` }, rpc("ListTasks"))).status).toBe(200);
+    expect((await ask(url, { ...A2A_V1, origin: "https://evil.example.com" }, rpcBody("ListTasks"))).status).toBe(403);
+    expect((await ask(url, { ...A2A_V1, origin: `http://127.0.0.1:${port}` }, rpcBody("ListTasks"))).status).toBe(200);
   });
 
   test("answers to the name its public URL gives it", () => {
@@ -87,7 +63,7 @@ test("a server that others can reach is not opened to callers it does not know, 
   const publicUrl = "https://agents.example.com";
   await expect(start({ publicUrl })).rejects.toThrow(/"agents\.example\.com" can be reached/);
   const proxied = await start({ publicUrl, auth: { anonymous: true } });
-  const answer = await ask(`http://127.0.0.1:${proxied.port}/rest/tasks`, { ...A2A, host: "agents.example.com" });
+  const answer = await ask(`http://127.0.0.1:${proxied.port}/rest/tasks`, { ...A2A_V1, host: "agents.example.com" });
   expect(answer.status).toBe(200);
   await proxied.close();
   await (await start({ publicUrl: "http://localhost:8080" })).close();
@@ -111,29 +87,22 @@ describe("a check of one's own", () => {
 
   test("[CARD-EXT-001] shows the extended card to callers it knows, and to nobody else", async () => {
     const { url } = await start({ agents: { secretive }, authenticate });
-    const card = JSON.parse((await ask(`${url}/.well-known/agent-card.json`, {})).text);
+    const card = (await ask(`${url}/.well-known/agent-card.json`, {})).json;
     expect(card.capabilities.extendedAgentCard).toBe(true);
-    const known = await ask(url, { ...A2A, authorization: "Bearer alice" }, rpc("GetExtendedAgentCard"));
-    expect(JSON.parse(known.text).result).toMatchObject({ description: "For friends." });
-    const unknown = await ask(url, A2A, rpc("GetExtendedAgentCard"));
-    expect([unknown.status, JSON.parse(unknown.text).error.code]).toEqual([401, -32050]);
-    const wrong = await ask(url, { ...A2A, authorization: "Bearer eve" }, rpc("ListTasks"));
-    expect([wrong.status, JSON.parse(wrong.text).error.code]).toEqual([401, -32050]);
+    const known = await ask(url, { ...A2A_V1, authorization: "Bearer alice" }, rpcBody("GetExtendedAgentCard"));
+    expect(known.json.result).toMatchObject({ description: "For friends." });
+    const unknown = await ask(url, A2A_V1, rpcBody("GetExtendedAgentCard"));
+    expect([unknown.status, unknown.json.error.code]).toEqual([401, -32050]);
+    const wrong = await ask(url, { ...A2A_V1, authorization: "Bearer eve" }, rpcBody("ListTasks"));
+    expect([wrong.status, wrong.json.error.code]).toEqual([401, -32050]);
   });
 
   test("keeps owners apart", async () => {
     const { url } = await start({ authenticate });
-    const send = {
-      jsonrpc: "2.0",
-      id: 1,
-      method: "SendMessage",
-      params: { message: { messageId: "m", role: "ROLE_USER", parts: [{ text: "x" }] } },
-    };
-    await ask(url, { ...A2A, authorization: "Bearer alice" }, JSON.stringify(send));
+    const alice = { authorization: "Bearer alice" };
+    await callRpc(url, "SendMessage", { message: userMessage("x") }, alice);
     const sizes = await Promise.all(
-      [{ ...A2A, authorization: "Bearer alice" }, A2A].map(async (headers) => {
-        return JSON.parse((await ask(url, headers, rpc("ListTasks"))).text).result.totalSize;
-      }),
+      [alice, {}].map(async (headers) => (await callRpc(url, "ListTasks", {}, headers)).json.result.totalSize),
     );
     expect(sizes).toEqual([1, 0]);
   });
@@ -141,7 +110,7 @@ describe("a check of one's own", () => {
   test("[CARD-EXT-002] says so when an extended card is offered but nothing is in it", async () => {
     const bare = defineAgent({ name: "Bare", description: "Bare.", run: async () => "hi", extended: {} });
     const { url } = await start({ agents: { bare }, authenticate });
-    const answer = await ask(url, { ...A2A, authorization: "Bearer alice" }, rpc("GetExtendedAgentCard"));
-    expect(JSON.parse(answer.text).error.code).toBe(-32007);
+    const answer = await ask(url, { ...A2A_V1, authorization: "Bearer alice" }, rpcBody("GetExtendedAgentCard"));
+    expect(answer.json.error.code).toBe(-32007);
   });
 });

@@ -1,25 +1,22 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Finished, finished, startCli, stopAll } from "../../src/cli/testing/run-cli.ts";
 import { changeStore, leavesOf, overwritePage } from "../support/corrupt-store.ts";
-import { sendRaw } from "../support/raw-http.ts";
+import { createFolder } from "../support/lifecycle.ts";
+import { callRpc } from "../support/raw-http.ts";
+import { userMessage } from "../support/wire-client.ts";
 
-let folder: string;
 let config: string;
 let file: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "damaged-store-"));
+  const folder = createFolder();
   config = join(folder, "dragoman.yaml");
   file = join(folder, "data.db");
   writeFileSync(config, `server: { port: 0 }\nstore: sqlite:data.db\nagents: { echo: { use: echo } }\n`);
 });
-afterEach(() => {
-  stopAll();
-  rmSync(folder, { recursive: true });
-});
+afterEach(stopAll);
 
 interface Running {
   readonly url: string;
@@ -46,19 +43,14 @@ async function start(): Promise<Running> {
   return { url, child, stop };
 }
 
-async function call(url: string, method: string, params: object) {
-  const headers = { "content-type": "application/json", "a2a-version": "1.0" };
-  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
-  return JSON.parse((await sendRaw(url, { method: "POST", path: "/", headers, body })).body.toString());
-}
+const call = async (url: string, method: string, params: object) => (await callRpc(url, method, params)).json;
 
 /** Starts a server, lets it do tasks, and ends it. */
 async function tasksOf(texts: readonly string[]): Promise<readonly string[]> {
   const server = await start();
   const ids: string[] = [];
   for (const text of texts) {
-    const message = { messageId: text, role: "ROLE_USER", parts: [{ text }] };
-    ids.push((await call(server.url, "SendMessage", { message })).result.task.id);
+    ids.push((await call(server.url, "SendMessage", { message: userMessage(text) })).result.task.id);
   }
   await server.stop();
   return ids;

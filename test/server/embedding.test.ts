@@ -1,19 +1,22 @@
-import { once } from "node:events";
-import type { AddressInfo } from "node:net";
+import { createServer } from "node:http";
 import express from "express";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createEchoAgent } from "../../src/agents/builtin.ts";
 import { defineAgent } from "../../src/agents/define.ts";
 import { connect } from "../../src/client/index.ts";
 import { dragoman } from "../../src/server/express.ts";
 import { type ServeOptions, serve } from "../../src/server/serve.ts";
 import { createHandler } from "../../src/server/web-handler.ts";
+import { closeLater, listen, startServer } from "../support/lifecycle.ts";
 
-const closing: (() => Promise<void>)[] = [];
+const agents = { echo: createEchoAgent() };
 
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
+/** Closed with the test. */
+async function openHandler(options: Parameters<typeof createHandler>[0]) {
+  const handle = await createHandler(options);
+  closeLater(() => handle.close());
+  return handle;
+}
 
 const SEND = {
   jsonrpc: "2.0",
@@ -31,11 +34,7 @@ function post(url: string, body: unknown, headers: Record<string, string> = {}):
 }
 
 describe("the web-standard handler", () => {
-  async function handler() {
-    const handle = await createHandler({ agents: { echo: createEchoAgent() }, publicUrl: "https://example.com/a2a" });
-    closing.push(() => handle.close());
-    return handle;
-  }
+  const handler = () => openHandler({ agents, publicUrl: "https://example.com/a2a" });
 
   test("answers below the path it is mounted at, and names it in the card", async () => {
     const handle = await handler();
@@ -64,9 +63,7 @@ describe("the web-standard handler", () => {
   });
 
   test("refuses a body over the limit and answers HEAD without one", async () => {
-    const agents = { echo: createEchoAgent() };
-    const handle = await createHandler({ agents, publicUrl: "http://localhost", limits: { body: 100 } });
-    closing.push(() => handle.close());
+    const handle = await openHandler({ agents, publicUrl: "http://localhost", limits: { body: 100 } });
     expect((await handle(post("http://localhost/", SEND))).status).toBe(413);
     const head = await handle(new Request("http://localhost/.well-known/agent-card.json", { method: "HEAD" }));
     expect([head.status, await head.text()]).toEqual([200, ""]);
@@ -76,13 +73,8 @@ describe("the web-standard handler", () => {
     const KEY = "alice-key-5f0c2b77d1";
     const CHUNK = 16 * 1024;
 
-    async function guarded(limits: ServeOptions["limits"] = {}) {
-      const auth = { apiKeys: [{ key: KEY, owner: "alice" }] };
-      const agents = { echo: createEchoAgent() };
-      const handle = await createHandler({ agents, publicUrl: "http://localhost", auth, limits });
-      closing.push(() => handle.close());
-      return handle;
-    }
+    const guarded = (limits: ServeOptions["limits"] = {}) =>
+      openHandler({ agents, publicUrl: "http://localhost", auth: { apiKeys: [{ key: KEY, owner: "alice" }] }, limits });
 
     /** A body of which each chunk is made when it is read; `taken` says how many were. */
     function streamed(chunks: number, headers: Record<string, string> = {}) {
@@ -154,7 +146,6 @@ describe("the web-standard handler", () => {
 });
 
 describe("options", () => {
-  const agents = { echo: createEchoAgent() };
   // Options as they come from a program without types.
   const untyped = (options: object): never => ({ agents, ...options }) as never;
 
@@ -181,8 +172,7 @@ describe("options", () => {
   });
 
   test("limits may be switched off", async () => {
-    const server = await serve({ agents, port: 0, grpcPort: false, limits: { mergeAfter: Number.POSITIVE_INFINITY } });
-    await server.close();
+    await startServer({ agents, grpcPort: false, limits: { mergeAfter: Number.POSITIVE_INFINITY } });
   });
 
   test("a handler does not start without the address that its cards will name", async () => {
@@ -199,23 +189,20 @@ describe("options", () => {
 });
 
 test("the Host header of a request never reaches a card", async () => {
-  const handle = await createHandler({ agents: { echo: createEchoAgent() }, publicUrl: "https://example.com" });
-  closing.push(() => handle.close());
+  const handle = await openHandler({ agents, publicUrl: "https://example.com" });
   const cardAt = async (origin: string) => (await handle(new Request(`${origin}/.well-known/agent-card.json`))).text();
   expect(await cardAt("https://attacker.example")).not.toContain("attacker.example");
   expect(await cardAt("https://example.com")).toContain("https://example.com/agents/echo");
 });
 
 test("replace refuses what is not there and what is not an agent", async () => {
-  const server = await serve({ agents: { echo: createEchoAgent() }, port: 0, grpcPort: false });
-  closing.push(() => server.close());
+  const server = await startServer({ agents, grpcPort: false });
   expect(() => server.replace("nope", createEchoAgent())).toThrow(/there is no agent "nope"/);
   expect(() => server.replace("echo", { name: "x" } as never)).toThrow(/must be what defineAgent returns/);
 });
 
 test("serve with a path answers below it only, and its card leads there", async () => {
-  const server = await serve({ agents: { echo: createEchoAgent() }, port: 0, grpcPort: false, path: "/a2a" });
-  closing.push(() => server.close());
+  const server = await startServer({ agents, grpcPort: false, path: "/a2a" });
   const origin = `http://127.0.0.1:${server.port}`;
   expect(server.url).toBe(`${origin}/a2a`);
   const statusOf = async (path: string) => (await fetch(origin + path)).status;
@@ -230,18 +217,16 @@ describe("the Express middleware", () => {
   /** An application with Dragoman mounted at `mount`, and a route of its own behind it. */
   async function application(mount: string, prepare: (app: express.Express) => void = () => {}): Promise<string> {
     const app = express();
-    const listening = app.listen(0, "127.0.0.1");
-    await once(listening, "listening");
-    const origin = `http://127.0.0.1:${(listening.address() as AddressInfo).port}`;
-    const middleware = await dragoman({ agents: { echo: createEchoAgent() }, publicUrl: origin + mount });
+    const listening = createServer(app);
+    const origin = `http://127.0.0.1:${await listen(listening)}`;
+    const middleware = await dragoman({ agents, publicUrl: origin + mount });
     prepare(app);
     app.use(mount, middleware);
     app.get("/hello", (_request, response) => void response.send("mine"));
     app.post("/agent/message", (_request, response) => void response.send("mine too"));
-    closing.push(async () => {
+    closeLater(() => {
       listening.closeAllConnections();
-      listening.close();
-      await middleware.close();
+      return middleware.close();
     });
     return origin;
   }

@@ -1,60 +1,32 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
-import { tmpdir } from "node:os";
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createEchoAgent } from "../../src/agents/builtin.ts";
 import { finished, startCli } from "../../src/cli/testing/run-cli.ts";
 import { SILENT_LOG } from "../../src/model/ports.ts";
-import { type DragomanServer, serve } from "../../src/server/serve.ts";
 import { openDriver, type SqliteDriver } from "../../src/store/sqlite/driver.ts";
 import { migrate } from "../../src/store/sqlite/schema.ts";
 import { createSqliteStore } from "../../src/store/sqlite/sqlite-store.ts";
-import { sendRaw } from "../support/raw-http.ts";
-
-let folder: string;
-let server: DragomanServer | undefined;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "readiness-"));
-});
-afterEach(async () => {
-  await server?.close();
-  server = undefined;
-  rmSync(folder, { recursive: true });
-});
+import { createFolder, startServer } from "../support/lifecycle.ts";
+import { callRpc, sendRaw } from "../support/raw-http.ts";
+import { openSocket } from "../support/raw-socket.ts";
+import { userMessage } from "../support/wire-client.ts";
 
 const agents = { echo: createEchoAgent() };
 
-async function ask(url: string, path: string) {
-  const { body } = await sendRaw(url, { path });
-  return JSON.parse(body.toString()) as { status: string; reason?: string };
-}
-
-/** As bytes: 1.0 over JSON-RPC. */
-async function call(url: string, method: string, params: object) {
-  const headers = { "content-type": "application/json", "a2a-version": "1.0" };
-  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
-  return JSON.parse((await sendRaw(url, { method: "POST", path: "/", headers, body })).body.toString());
-}
-
-let sent = 0;
-const say = (text: string) => ({ message: { messageId: `m${sent++}`, role: "ROLE_USER", parts: [{ text }] } });
-
-function canConnect(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ host: "127.0.0.1", port });
-    socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
-    socket.once("connect", () => socket.destroy());
-  });
-}
+const ask = async (url: string, path: string): Promise<{ status: string; reason?: string }> =>
+  (await sendRaw(url, { path })).json;
+const call = async (url: string, method: string, params: object) => (await callRpc(url, method, params)).json;
+const say = (text: string) => ({ message: userMessage(text) });
 
 describe("a server that starts", () => {
   test("is ready no sooner than all its ports are open", async () => {
-    const first = await serve({ port: 0, agents });
+    const first = await startServer({ agents });
     const { port } = first;
     const grpcPort = Number(first.grpc?.split(":").at(-1));
     await first.close();
-    const config = join(folder, "dragoman.yaml");
+    const config = join(createFolder(), "dragoman.yaml");
     writeFileSync(config, `server: { port: ${port}, grpcPort: ${grpcPort} }\nagents: { echo: { use: echo } }\n`);
     // A process of its own takes its time between the two.
     const child = startCli(["serve", config, "--log-level", "silent"]);
@@ -66,7 +38,7 @@ describe("a server that starts", () => {
         if (answer !== undefined) expect(answer).toEqual({ status: "not ready", reason: "the server is starting" });
         if (child.exitCode !== null) throw new Error("The server has ended.");
       }
-      expect(await canConnect(grpcPort)).toBe(true);
+      await once(openSocket(grpcPort), "connect");
     } finally {
       child.kill();
       await end;
@@ -80,7 +52,7 @@ describe("a full disk", () => {
   let driver: SqliteDriver;
 
   async function start(): Promise<string> {
-    const file = join(folder, "data.db");
+    const file = join(createFolder(), "data.db");
     driver = await openDriver(file);
     driver.exec("PRAGMA journal_mode = WAL");
     migrate(driver, 0);
@@ -90,8 +62,7 @@ describe("a full disk", () => {
       { clock: { now: () => now, after: () => () => {} }, log: SILENT_LOG },
       () => {},
     );
-    server = await serve({ port: 0, agents, store });
-    return server.url;
+    return (await startServer({ agents, store })).url;
   }
 
   /** SQLite then fails as it does where the disk has no room for another page. */

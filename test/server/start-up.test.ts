@@ -1,21 +1,15 @@
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { type AddressInfo, connect, createServer, type Server } from "node:net";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
+import { connect, createServer } from "node:net";
 import { join } from "node:path";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createEchoAgent } from "../../src/agents/builtin.ts";
 import { SILENT_LOG } from "../../src/model/ports.ts";
 import { systemClock } from "../../src/server/clock-and-ids.ts";
 import { type ServeOptions, serve } from "../../src/server/serve.ts";
 import { createDialInAgent } from "../../src/server/xiaoyi/dial-in-agent.ts";
 import { openStore } from "../../src/store/open.ts";
-
-const undo: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
+import { createFolder, freePort, listen } from "../support/lifecycle.ts";
 
 /** A store that counts how often it is closed. */
 async function countedStore() {
@@ -35,24 +29,6 @@ async function countedStore() {
   return { store: counted, closed };
 }
 
-async function listening(): Promise<Server> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  undo.push(() => new Promise((resolve) => server.close(resolve)));
-  return server;
-}
-
-const portOf = (server: Server) => (server.address() as AddressInfo).port;
-
-/** A port that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const port = portOf(server);
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 async function refusesConnections(port: number): Promise<boolean> {
   const socket = connect(port, "127.0.0.1");
   try {
@@ -65,17 +41,11 @@ async function refusesConnections(port: number): Promise<boolean> {
   }
 }
 
-async function folder(): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), "dragoman-start-"));
-  undo.push(() => rm(path, { recursive: true }));
-  return path;
-}
-
 const echo = { echo: createEchoAgent() };
 
 describe("a server that fails to start leaves nothing open", () => {
   test("when its store cannot be opened, with the audit log already there", async () => {
-    const baseDirectory = await folder();
+    const baseDirectory = createFolder();
     await writeFile(join(baseDirectory, "tasks.db"), "not a database, and long enough to be read as one".repeat(100));
     const options: ServeOptions = {
       agents: echo,
@@ -96,14 +66,14 @@ describe("a server that fails to start leaves nothing open", () => {
 
   test("when its port is in use", async () => {
     const { store, closed } = await countedStore();
-    const port = portOf(await listening());
+    const port = await listen(createServer());
     await expect(serve({ agents: echo, port, store })).rejects.toMatchObject({ code: "EADDRINUSE" });
     expect(closed.times).toBe(1);
   });
 
   test("when the port of gRPC is in use: HTTP, links and store are closed again", async () => {
     const { store, closed } = await countedStore();
-    const [port, grpcPort] = [await freePort(), portOf(await listening())];
+    const [port, grpcPort] = [await freePort(), await listen(createServer())];
     const dialIn = createDialInAgent({ name: "away", description: "away", agentId: "a", uid: "u", apiKey: "k" });
     const agents = { ...echo, away: dialIn };
     await expect(serve({ agents, port, grpcPort, store })).rejects.toMatchObject({ code: "EADDRINUSE" });

@@ -1,32 +1,29 @@
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { renameSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
-import { type AddressInfo, connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { createEchoAgent } from "../../src/agents/builtin.ts";
 import { SILENT_LOG } from "../../src/model/ports.ts";
 import { openTlsFiles } from "../../src/server/access/tls.ts";
 import { createHttp2Server } from "../../src/server/grpc/endpoint.ts";
-import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
+import type { DragomanServer, ServeOptions } from "../../src/server/serve.ts";
+import { createDeferred } from "../../src/wire/link.ts";
 import { createAuthority, type Made } from "../support/certificates.ts";
+import { createFolder, listen, startServer } from "../support/lifecycle.ts";
+import { A2A_V1, readAll, rpcBody } from "../support/raw-http.ts";
+import { exchangeBytes } from "../support/raw-socket.ts";
 
 const authority = createAuthority();
 const stranger = createAuthority("Another authority");
 const SERVER = { commonName: "server", dns: ["localhost"], addresses: ["127.0.0.1"] };
 
 let folder: string;
-let server: DragomanServer | undefined;
+let server: DragomanServer;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "dragoman-tls-"));
-});
-afterEach(async () => {
-  await server?.close();
-  server = undefined;
-  rmSync(folder, { recursive: true });
+  folder = createFolder();
 });
 
 function write(made: Made): void {
@@ -42,8 +39,7 @@ function write(made: Made): void {
 async function start(options: Partial<ServeOptions> = {}): Promise<DragomanServer> {
   write(authority.issue(SERVER));
   writeFileSync(join(folder, "ca.pem"), authority.cert);
-  server = await serve({
-    port: 0,
+  server = await startServer({
     agents: { echo: createEchoAgent() },
     baseDirectory: folder,
     tls: { cert: "cert.pem", key: "key.pem" },
@@ -62,12 +58,11 @@ function ask(url: string, by?: Made, body?: string, headers: Record<string, stri
   return new Promise((resolve, reject) => {
     const options = { method: body === undefined ? "GET" : "POST", headers, ca: authority.cert, ...by, agent: false };
     const asking = request(url, options, (response) => {
-      let text = "";
-      response.setEncoding("utf8").on("data", (chunk: string) => {
-        text += chunk;
-      });
-      const challenge = response.headers["www-authenticate"];
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, text, challenge }));
+      const { headers: answered, statusCode: status = 0 } = response;
+      readAll(response).then(
+        (bytes) => resolve({ status, text: bytes.toString(), challenge: answered["www-authenticate"] }),
+        reject,
+      );
     });
     asking.on("error", reject).end(body);
   });
@@ -76,7 +71,7 @@ function ask(url: string, by?: Made, body?: string, headers: Record<string, stri
 /** The status of a gRPC call; 5 is "no such task", which only those get who were let in. */
 function grpcStatus(by?: Made): Promise<number> {
   const [key, cert] = by === undefined ? [null, null] : [Buffer.from(by.key), Buffer.from(by.cert)];
-  const client = new Client(server?.grpc ?? "", credentials.createSsl(Buffer.from(authority.cert), key, cert));
+  const client = new Client(server.grpc ?? "", credentials.createSsl(Buffer.from(authority.cert), key, cert));
   const metadata = new Metadata();
   metadata.set("a2a-version", "1.0");
   const none = Buffer.from([0x12, 0x04, 0x6e, 0x6f, 0x6e, 0x65]);
@@ -105,8 +100,14 @@ function subjectShown(port: number): Promise<string> {
   });
 }
 
-const A2A = { "content-type": "application/json", "a2a-version": "1.0" };
-const LIST = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ListTasks", params: {} });
+const LIST = rpcBody("ListTasks");
+
+/** A log, and a promise of its first entry that contains the text. */
+function waitForLog(level: "info" | "error", text: string) {
+  const { promise, resolve } = createDeferred();
+  const note = (_fields: object, message: string) => void (message.includes(text) && resolve());
+  return { log: { ...SILENT_LOG, [level]: note }, logged: promise };
+}
 
 describe("over TLS", () => {
   test("HTTP and gRPC are served, and cards say so", async () => {
@@ -115,23 +116,19 @@ describe("over TLS", () => {
     const card = JSON.parse((await ask(`${url}/.well-known/agent-card.json`)).text);
     const bindings = card.supportedInterfaces.map((one: { url: string }) => one.url.replace(/\d{4,}.*/, ""));
     expect(new Set(bindings)).toEqual(new Set(["https://127.0.0.1:", "127.0.0.1:"]));
-    expect((await ask(url, undefined, LIST, A2A)).status).toBe(200);
+    expect((await ask(url, undefined, LIST, A2A_V1)).status).toBe(200);
     expect(await grpcStatus()).toBe(5);
   });
 
   test("new certificates are taken up while calls go on", async () => {
-    let reloaded = () => {};
-    const taken = new Promise<void>((resolve) => {
-      reloaded = resolve;
-    });
-    const log = { ...SILENT_LOG, info: (_fields: object, text: string) => text.includes("in use") && reloaded() };
+    const { log, logged } = waitForLog("info", "in use");
     const { port, grpc = "" } = await start({ log });
     const grpcPort = Number(grpc.split(":")[1]);
     const held: TLSSocket = await new Promise((resolve) => {
       const socket: TLSSocket = connectTls({ host: "127.0.0.1", port, ca: authority.cert }, () => resolve(socket));
     });
     write(authority.issue({ ...SERVER, commonName: "renewed" }));
-    await taken;
+    await logged;
     expect(await subjectShown(grpcPort)).toBe("renewed");
     expect((await ask(`https://127.0.0.1:${port}/healthz`)).status).toBe(200);
     const answered = new Promise<string>((resolve) => held.once("data", (bytes: Buffer) => resolve(bytes.toString())));
@@ -141,15 +138,11 @@ describe("over TLS", () => {
   });
 
   test("new certificates are taken up though files beside them change all the time", async () => {
-    let reloaded = () => {};
-    const taken = new Promise<void>((resolve) => {
-      reloaded = resolve;
-    });
-    const log = { ...SILENT_LOG, info: (_fields: object, text: string) => text.includes("in use") && reloaded() };
+    const { log, logged } = waitForLog("info", "in use");
     const { grpc = "" } = await start({ log });
     const writing = setInterval(() => writeFileSync(join(folder, "audit.jsonl"), "{}\n"), 10);
     write(authority.issue({ ...SERVER, commonName: "renewed" }));
-    await taken.finally(() => clearInterval(writing));
+    await logged.finally(() => clearInterval(writing));
     expect(await subjectShown(Number(grpc.split(":")[1]))).toBe("renewed");
   });
 
@@ -158,32 +151,17 @@ describe("over TLS", () => {
     const files = await openTlsFiles({ cert: "cert.pem", key: "key.pem" }, folder, SILENT_LOG);
     const options = { ...files.serverOptions, handshakeTimeout: 50 };
     const listener = createHttp2Server(10, { serverOptions: options, onChange: () => {} });
-    await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
-    const { port } = listener.address() as AddressInfo;
-    const ended = [Buffer.alloc(0), Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00])].map(
-      (beginning) =>
-        new Promise<boolean>((resolve) => {
-          const socket = connect(port, "127.0.0.1", () => socket.write(beginning));
-          socket.on("error", () => {}).on("close", () => resolve(true));
-        }),
-    );
-    expect(await Promise.all(ended)).toEqual([true, true]);
-    await new Promise<void>((resolve) => listener.close(() => resolve()));
+    const port = await listen(listener);
+    const beginnings = [Buffer.alloc(0), Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00])];
+    await Promise.all(beginnings.map((bytes) => exchangeBytes(port, bytes)));
     files.close();
   });
 
   test("certificates that cannot be used leave the old ones in use", async () => {
-    let failed = () => {};
-    const refused = new Promise<void>((resolve) => {
-      failed = resolve;
-    });
-    const log = {
-      ...SILENT_LOG,
-      error: (_fields: object, text: string) => text.includes("cannot be used") && failed(),
-    };
+    const { log, logged } = waitForLog("error", "cannot be used");
     const { port } = await start({ log });
     writeFileSync(join(folder, "cert.pem"), "no certificate");
-    await refused;
+    await logged;
     expect((await ask(`https://127.0.0.1:${port}/healthz`)).status).toBe(200);
   });
 
@@ -199,7 +177,7 @@ describe("client certificates", () => {
 
   test("are the owner, over HTTP and gRPC", async () => {
     const { url } = await start({ auth });
-    expect((await ask(url, alice, LIST, A2A)).status).toBe(200);
+    expect((await ask(url, alice, LIST, A2A_V1)).status).toBe(200);
     expect(await grpcStatus(alice)).toBe(5);
     const card = JSON.parse((await ask(`${url}/.well-known/agent-card.json`)).text);
     expect(card.securitySchemes).toMatchObject({ mtls: { mtlsSecurityScheme: {} } });
@@ -211,7 +189,7 @@ describe("client certificates", () => {
     ["expired", authority.issue({ commonName: "Alice", days: -1 })],
   ])("are refused: %s", async (_what, by) => {
     const { url } = await start({ auth });
-    const answer = await ask(url, by, LIST, A2A);
+    const answer = await ask(url, by, LIST, A2A_V1);
     expect([answer.status, answer.challenge]).toEqual([401, 'ClientCertificate realm="dragoman"']);
     expect(await grpcStatus(by)).toBe(16);
   });
@@ -225,12 +203,12 @@ describe("client certificates", () => {
         return undefined;
       },
     });
-    await ask(url, alice, LIST, A2A);
+    await ask(url, alice, LIST, A2A_V1);
     expect(seen).toEqual([[true, ["spiffe://example.com/alice"]]]);
   });
 
   test("need TLS, and one set of authorities", async () => {
-    await expect(serve({ port: 0, agents: { echo: createEchoAgent() }, auth })).rejects.toThrow(/needs tls/);
+    await expect(startServer({ agents: { echo: createEchoAgent() }, auth })).rejects.toThrow(/needs tls/);
     const tls = { cert: "cert.pem", key: "key.pem", ca: "ca.pem" };
     await expect(start({ auth, tls })).rejects.toThrow(/only its own/);
   });

@@ -1,7 +1,7 @@
 /** An issuer of tokens in this process, with discovery and keys where OpenID Connect has them. */
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer } from "node:http";
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from "jose";
+import { listen } from "./lifecycle.ts";
 
 type Pair = Awaited<ReturnType<typeof generateKeyPair>>;
 
@@ -16,13 +16,11 @@ export interface TokenWishes {
 export class Issuer {
   readonly url: string;
   readonly audience = "dragoman";
-  readonly #server: Server;
   readonly #pair: Pair;
   readonly #other: Pair;
 
-  private constructor(url: string, server: Server, pair: Pair, other: Pair) {
+  private constructor(url: string, pair: Pair, other: Pair) {
     this.url = url;
-    this.#server = server;
     this.#pair = pair;
     this.#other = other;
   }
@@ -40,9 +38,8 @@ export class Issuer {
       response.writeHead(document === undefined ? 404 : 200, { "content-type": "application/json" });
       response.end(JSON.stringify(document ?? {}));
     });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    return new Issuer(url, server, pair, other);
+    url = `http://127.0.0.1:${await listen(server)}`;
+    return new Issuer(url, pair, other);
   }
 
   token(subject: string, { scope, lasts = 300, forged = false }: TokenWishes = {}): Promise<string> {
@@ -55,12 +52,5 @@ export class Issuer {
       .setIssuedAt(now - 3_600)
       .setExpirationTime(now + lasts)
       .sign((forged ? this.#other : this.#pair).privateKey);
-  }
-
-  close(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#server.closeAllConnections();
-      this.#server.close(() => resolve());
-    });
   }
 }

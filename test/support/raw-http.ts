@@ -17,10 +17,24 @@ export interface RawRequest {
   readonly chunked?: boolean;
 }
 
-export interface RawReply {
+export class RawReply {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
+
+  constructor({ status, headers }: OpenReply, body: Buffer) {
+    this.status = status;
+    this.headers = headers;
+    this.body = body;
+  }
+
+  get text(): string {
+    return this.body.toString("utf8");
+  }
+
+  get json(): ReturnType<typeof JSON.parse> {
+    return JSON.parse(this.text);
+  }
 }
 
 export interface OpenReply {
@@ -46,7 +60,7 @@ export function openRequest(base: string, raw: RawRequest, agent: KeepAlive | fa
       port: url.port,
       agent,
       method: raw.method ?? (body === undefined ? "GET" : "POST"),
-      path: `${url.pathname === "/" ? "" : url.pathname}${raw.path ?? ""}` || "/",
+      path: (`${url.pathname === "/" ? "" : url.pathname}${raw.path ?? ""}` || "/") + url.search,
       headers: { ...length, ...raw.headers },
     });
     outgoing.once("response", (response) => {
@@ -62,8 +76,23 @@ export function openRequest(base: string, raw: RawRequest, agent: KeepAlive | fa
 
 /** The whole answer. */
 export async function sendRaw(base: string, raw: RawRequest): Promise<RawReply> {
-  const { status, headers, response } = await openRequest(base, raw, sharedConnections);
-  return { status, headers, body: await readAll(response) };
+  const reply = await openRequest(base, raw, sharedConnections);
+  return new RawReply(reply, await readAll(reply.response));
+}
+
+export const A2A_V1 = { "content-type": "application/json", "a2a-version": "1.0" } as const;
+
+export const rpcBody = (method: string, params: object = {}) =>
+  JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+
+/** Calls a method of 1.0 over JSON-RPC. */
+export function callRpc(
+  url: string,
+  method: string,
+  params: object = {},
+  headers: Readonly<Record<string, string>> = {},
+): Promise<RawReply> {
+  return sendRaw(url, { method: "POST", headers: { ...A2A_V1, ...headers }, body: rpcBody(method, params) });
 }
 
 export async function readAll(response: IncomingMessage): Promise<Buffer> {

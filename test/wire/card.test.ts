@@ -11,7 +11,7 @@ describe("the agent card", () => {
   });
   const fetchCard = async (base = scene.server.url, raw: RawRequest = {}) => {
     const reply = await sendRaw(base, { path: CARD, ...raw });
-    return { ...reply, card: reply.body.length > 0 ? JSON.parse(reply.body.toString("utf8")) : undefined };
+    return { ...reply, card: reply.body.length > 0 ? reply.json : undefined };
   };
 
   it("[CARD-DISC-001, CARD-STRUCT-001] has every required field", async () => {
@@ -52,9 +52,9 @@ describe("the agent card", () => {
       headers: { "a2a-version": "1.0" },
       body: '{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{}}',
     });
-    expect(JSON.parse(listed.body.toString("utf8"))).toMatchObject({ id: 1, result: { tasks: [] } });
+    expect(listed.json).toMatchObject({ id: 1, result: { tasks: [] } });
     const restListed = await sendRaw(rest.url, { path: "/tasks", headers: { "a2a-version": "1.0" } });
-    expect(JSON.parse(restListed.body.toString("utf8"))).toMatchObject({ tasks: [], totalSize: 0 });
+    expect(restListed.json).toMatchObject({ tasks: [], totalSize: 0 });
   });
 
   it("[CARD-JSON-001] holds nothing but members of A2A 1.0 in camelCase for those who ask for 1.0", async () => {

@@ -150,7 +150,7 @@ describeHttpBindings("media types of requests", {}, (scene, binding) => {
     const raw = binding.http.request("SendMessage", { message: userMessage("artifact ok") });
     const headers = { ...raw.headers, "content-type": contentType };
     const reply = await sendRaw(scene.server.url, { ...raw, headers });
-    return binding.http.read(reply.status, reply.headers, reply.body.toString("utf8"));
+    return binding.http.read(reply.status, reply.headers, reply.text);
   };
 
   it.each(["application/json", "application/a2a+json", "Application/JSON; charset=utf-8"])(

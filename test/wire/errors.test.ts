@@ -109,7 +109,7 @@ describe("JSON-RPC envelopes", () => {
     const headers = { "content-type": "application/json", "a2a-version": "1.0" };
     const reply = await sendRaw(scene.server.url, { path, headers, body });
     expect(reply.headers["content-type"]).toBe("application/json");
-    return { status: reply.status, ...JSON.parse(reply.body.toString("utf8")) };
+    return { status: reply.status, ...reply.json };
   };
   const envelope = (more: object) =>
     JSON.stringify({ jsonrpc: "2.0", id: 7, method: "ListTasks", params: {}, ...more });

@@ -1,8 +1,8 @@
-import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
 import { HTTP_BINDINGS } from "../support/bindings.ts";
 import { readMetric } from "../support/metrics.ts";
 import { type RawRequest, sendRaw } from "../support/raw-http.ts";
+import { exchangeBytes } from "../support/raw-socket.ts";
 import { describeHttpBindings, useScene } from "../support/scene.ts";
 import { userMessage } from "../support/wire-client.ts";
 
@@ -11,19 +11,6 @@ const [JSON_RPC] = HTTP_BINDINGS;
 
 function errorOf(body: Buffer): { code: number; status: string; message: string } {
   return JSON.parse(body.toString("utf8")).error;
-}
-
-/** Writes bytes to a socket and reads until the server closes it. */
-function exchangeBytes(port: number, bytes: string | Buffer): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(port, "127.0.0.1", () => socket.write(bytes));
-    let text = "";
-    socket.on("data", (chunk) => {
-      text += chunk.toString("latin1");
-    });
-    socket.on("error", reject);
-    socket.on("close", () => resolve(text));
-  });
 }
 
 describe("paths and methods", () => {
@@ -122,7 +109,7 @@ describe("paths and methods", () => {
     expect((await ask("GET", "/readyz")).body.toString()).toBe('{"status":"ready"}');
     const metrics = await ask("GET", "/metrics");
     expect(metrics.headers["content-type"]).toMatch(/^text\/plain; version=0\.0\.4/);
-    for (const line of metrics.body.toString().trimEnd().split("\n")) {
+    for (const line of metrics.text.trimEnd().split("\n")) {
       expect(line).toMatch(/^(?:# (?:HELP|TYPE) dragoman_\w+ .+|dragoman_\w+ \d+)$/);
     }
   });

@@ -161,7 +161,7 @@ describeStores("without push notifications", { push: false }, (scene, binding) =
 
   it("[CORE-CAP-001] the card says so", async () => {
     const reply = await sendRaw(scene.server.url, { path: "/.well-known/agent-card.json" });
-    expect(JSON.parse(reply.body.toString("utf8")).capabilities).toMatchObject({ pushNotifications: false });
+    expect(reply.json.capabilities).toMatchObject({ pushNotifications: false });
   });
 
   it.each(operations)(

@@ -19,7 +19,7 @@ describeBindings("versions", {}, (scene, binding) => {
       const raw = http.request("SendMessage", { message: userMessage("artifact ok") });
       const { "a2a-version": _, ...headers } = raw.headers as Record<string, string>;
       const reply = await sendRaw(scene.server.url, { ...raw, headers });
-      const { error } = http.read(reply.status, reply.headers, reply.body.toString("utf8"));
+      const { error } = http.read(reply.status, reply.headers, reply.text);
       expect(error?.reason).toBe("VERSION_NOT_SUPPORTED");
       expect((await withVersion({ "a2a-version": "" })).error?.reason).toBe("VERSION_NOT_SUPPORTED");
       expect(scene.stage.started).toEqual([]);
@@ -52,7 +52,7 @@ describeBindings("versions", {}, (scene, binding) => {
       const ask = async (version: string) => {
         const path = `${raw.path ?? "/"}?A2A-Version=${version}`;
         const reply = await sendRaw(scene.server.url, { ...raw, headers, path });
-        return http.read(reply.status, reply.headers, reply.body.toString("utf8"));
+        return http.read(reply.status, reply.headers, reply.text);
       };
       expect((await ask("1.0")).result).toMatchObject({ pageSize: 50 });
       expect((await ask("99.0")).error?.reason).toBe("VERSION_NOT_SUPPORTED");
@@ -214,7 +214,7 @@ describe("names in snake_case", () => {
       path: "/tasks?context_id=rest-snake&page_size=1&include_artifacts=true",
       headers,
     });
-    expect(JSON.parse(listed.body.toString("utf8"))).toMatchObject({
+    expect(listed.json).toMatchObject({
       pageSize: 1,
       totalSize: 1,
       tasks: [{ artifacts: [{}] }],

@@ -11,7 +11,7 @@ describe("A2A 0.3", () => {
       headers: { "content-type": "application/json", ...headers },
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
     });
-    return JSON.parse(reply.body.toString("utf8")) as { result?: unknown; error?: unknown };
+    return reply.json as { result?: unknown; error?: unknown };
   };
   const said = (text: string, more: object = {}) => ({
     message: { kind: "message", messageId: "m", role: "user", parts: [{ kind: "text", text }], ...more },
@@ -26,7 +26,7 @@ describe("A2A 0.3", () => {
     });
     return {
       status: reply.status,
-      body: reply.body.length === 0 ? undefined : JSON.parse(reply.body.toString("utf8")),
+      body: reply.body.length === 0 ? undefined : reply.json,
     };
   };
 

@@ -1,0 +1,42 @@
+/** What a test opens is closed with it, the newest first; what is opened outside a test, with the tests of the file. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { type AddressInfo, createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, onTestFinished, TestRunner } from "vitest";
+import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
+
+export function closeLater(close: () => unknown): void {
+  const register = TestRunner.getCurrentTest() === undefined ? afterAll : onTestFinished;
+  register(async () => {
+    await close();
+  });
+}
+
+/** Serves agents on free ports, without a log, and without waiting for running tasks when it is closed. */
+export async function startServer(options: ServeOptions): Promise<DragomanServer> {
+  const server = await serve({ port: 0, log: false, ...options, times: { drainMs: 0, ...options.times } });
+  closeLater(() => server.close());
+  return server;
+}
+
+export function createFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-test-"));
+  closeLater(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Listens on a free port of the loopback address, and returns the port. */
+export async function listen(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  closeLater(() => server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  const port = await listen(server);
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
