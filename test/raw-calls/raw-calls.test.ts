@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createEchoAgent } from "../../src/agents/builtin.ts";
-import { type DragomanServer, serve } from "../../src/server/serve.ts";
+import { startServer } from "../support/lifecycle.ts";
 import { sendRaw } from "../support/raw-http.ts";
 import { A2A_V1 } from "./a2a-v1.ts";
 import { A2A_V01 } from "./a2a-v01.ts";
@@ -8,18 +8,14 @@ import { A2A_V03 } from "./a2a-v03.ts";
 import type { RawCall } from "./raw-call.ts";
 import { TASKS_REST } from "./tasks-rest.ts";
 
-let server: DragomanServer;
-beforeAll(async () => {
-  server = await serve({ agents: { echo: createEchoAgent() }, port: 0, log: false });
-});
-afterAll(() => server.close());
+const server = await startServer({ agents: { echo: createEchoAgent() } });
 
 async function expectAnswer(base: string, call: RawCall): Promise<void> {
   const [method = "", path = ""] = call.line.split(" ");
-  const { headers = {}, body } = call;
+  const { headers, body } = call;
   const reply = await sendRaw(base, { method, path, headers, ...(body === undefined ? {} : { body }) });
-  const text = reply.body.toString();
-  expect([reply.status, reply.headers["content-type"] ?? "none"], text).toEqual([call.status, call.type]);
+  const text = reply.text;
+  expect([reply.status, reply.headers["content-type"]], text).toEqual([call.status, call.type]);
   const said = call.type === "text/event-stream" ? eventsIn(text) : [JSON.parse(text)];
   expect(said).toMatchObject([...call.answer]);
 }
@@ -41,7 +37,7 @@ describe("the cards", () => {
   const cardOf = async (path: string, headers: Record<string, string> = {}) => {
     const reply = await sendRaw(`${server.url}/agents/echo`, { path: `/.well-known/${path}`, headers });
     expect(reply.headers.vary).toContain("A2A-Version");
-    return { etag: reply.headers.etag, card: JSON.parse(reply.body.toString()) as Record<string, unknown> };
+    return { etag: reply.headers.etag, card: reply.json as Record<string, unknown> };
   };
 
   it("one document serves readers of 1.0 and of 0.3", async () => {

@@ -1,14 +1,13 @@
 /** Our client as the platform, and our server as an agent made for it, or another that does as it likes. */
 
 import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createEchoAgent } from "../../src/agents/builtin.ts";
 import { connect, fetchCard } from "../../src/client/index.ts";
 import type { ExchangeTrace } from "../../src/client/options.ts";
-import { defineAgent, serve } from "../../src/index.ts";
-import type { DragomanServer } from "../../src/server/serve.ts";
+import { defineAgent } from "../../src/index.ts";
 import { xiaoyi } from "../../src/xiaoyi.ts";
+import { closeLater, listen, startServer } from "../support/lifecycle.ts";
 import { SHOWN_DATA, sleeper, withoutComments } from "./xiaoyi-http.ts";
 
 const KEYS = { ak: "access-key", sk: "secret-key" };
@@ -24,14 +23,10 @@ const shower = defineAgent({
   },
 });
 
-let server: DragomanServer;
-beforeAll(async () => {
-  const agents = { echo: createEchoAgent(), shower, sleeper };
-  const http = Object.keys(agents).map((agent) => ({ agent, ...KEYS }));
-  const specced = http.map((entry) => ({ ...entry, ak: "spec", render: "spec" as const, owner: "spec" }));
-  server = await serve({ agents, port: 0, log: false, xiaoyi: { http: [...http, ...specced] } });
-});
-afterAll(() => server.close());
+const agents = { echo: createEchoAgent(), shower, sleeper };
+const http = Object.keys(agents).map((agent) => ({ agent, ...KEYS }));
+const specced = http.map((entry) => ({ ...entry, ak: "spec", render: "spec" as const, owner: "spec" }));
+const server = await startServer({ agents, xiaoyi: { http: [...http, ...specced] } });
 
 const dial = (agent: string, more: object = {}) =>
   connect(`${server.url}/agents/${agent}`, { dialect: "xiaoyi-http", keys: KEYS, ...more });
@@ -124,13 +119,8 @@ describe("an agent that does as it likes", () => {
     const liked = createServer((request, response) => {
       request.resume().on("end", () => answer(response));
     });
-    await new Promise<void>((resolve) => liked.listen(0, "127.0.0.1", resolve));
-    try {
-      return await body(`http://127.0.0.1:${(liked.address() as AddressInfo).port}/agent/message`);
-    } finally {
-      liked.closeAllConnections();
-      liked.close();
-    }
+    closeLater(() => liked.closeAllConnections());
+    return body(`http://127.0.0.1:${await listen(liked)}/agent/message`);
   }
 
   const streaming = (response: ServerResponse, ...frames: object[]) => {

@@ -1,11 +1,12 @@
 /** What the platform's place gets that no platform should send, put to a running server. */
 
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { signTimestamp } from "../../src/dialects/xiaoyi/signature.ts";
-import { defineAgent, serve } from "../../src/index.ts";
+import { defineAgent } from "../../src/index.ts";
 import type { Part } from "../../src/model/message.ts";
 import { type Log, SILENT_LOG } from "../../src/model/ports.ts";
 import type { DragomanServer } from "../../src/server/serve.ts";
+import { startServer } from "../support/lifecycle.ts";
 import { sendRaw } from "../support/raw-http.ts";
 
 const API_KEY = "the-key-of-the-platform";
@@ -44,10 +45,8 @@ const account = async (): Promise<never> => {
 
 let server: DragomanServer;
 beforeEach(async () => {
-  lines = [];
-  server = await serve({
+  server = await startServer({
     agents: { keeper, signed: keeper, login: keeper },
-    port: 0,
     log,
     limits: { body: 100_000 },
     xiaoyi: {
@@ -60,7 +59,6 @@ beforeEach(async () => {
   });
   lines = [];
 });
-afterEach(() => server.close());
 
 const KEYED = { authorization: API_KEY };
 
@@ -140,7 +138,7 @@ describe("a refusal is logged once for each agent and reason", () => {
 it("what nobody expects to go wrong is logged with its cause, and not told", async () => {
   const params = { message: { role: "user", parts: [{ kind: "data", data: { authCode: "code" } }] } };
   const reply = await post(rpc("authorize", { params }));
-  expect(reply.body.toString()).not.toContain("disk");
-  expect(JSON.parse(reply.body.toString())).toMatchObject({ error: { code: -32_603 } });
+  expect(reply.text).not.toContain("disk");
+  expect(reply.json).toMatchObject({ error: { code: -32_603 } });
   expect(lines).toMatchObject([{ level: "error", agent: "keeper", err: { message: "The disk is gone." } }]);
 });

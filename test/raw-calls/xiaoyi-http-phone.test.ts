@@ -1,11 +1,10 @@
 /** What a person reads on a phone, as raw requests and frames of a running server, in both languages. */
 
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createServer } from "node:http";
+import { describe, expect, it } from "vitest";
 import { createEchoAgent } from "../../src/agents/builtin.ts";
-import { defineAgent, serve } from "../../src/index.ts";
-import type { DragomanServer } from "../../src/server/serve.ts";
+import { defineAgent } from "../../src/index.ts";
+import { listen, startServer } from "../support/lifecycle.ts";
 import { openRequest, sendRaw } from "../support/raw-http.ts";
 
 const KEYS = { zh: "key-zh", en: "key-en", spec: "key-spec" };
@@ -69,31 +68,23 @@ const busy = defineAgent({
   },
 });
 
-let server: DragomanServer;
-let limited: DragomanServer;
-let files: Server;
-let origin: string;
-
-beforeAll(async () => {
-  files = createServer((_request, response) => response.writeHead(404).end());
-  await new Promise<void>((resolve) => files.listen(0, "127.0.0.1", resolve));
-  origin = `http://127.0.0.1:${(files.address() as AddressInfo).port}`;
-  const agents = { obedient, late, echo: createEchoAgent() };
-  const entries = (names: readonly string[]) =>
-    names.flatMap((agent) => [
-      { agent, apiKey: KEYS.zh },
-      { agent, apiKey: KEYS.en, owner: "en", language: "en" as const },
-      { agent, apiKey: KEYS.spec, owner: "spec", render: "spec" as const },
-    ]);
-  const common = { port: 0, log: false } as const;
-  const xiaoyi = { http: entries(Object.keys(agents)), files: { allowHosts: ["127.0.0.1"] } };
-  server = await serve({ ...common, agents, xiaoyi });
-  const limits = { tasksPerOwner: 1 };
-  limited = await serve({ ...common, limits, agents: { busy }, xiaoyi: { http: entries(["busy"]) } });
+const files = createServer((_request, response) => response.writeHead(404).end());
+const origin = `http://127.0.0.1:${await listen(files)}`;
+const agents = { obedient, late, echo: createEchoAgent() };
+const entries = (names: readonly string[]) =>
+  names.flatMap((agent) => [
+    { agent, apiKey: KEYS.zh },
+    { agent, apiKey: KEYS.en, owner: "en", language: "en" as const },
+    { agent, apiKey: KEYS.spec, owner: "spec", render: "spec" as const },
+  ]);
+const server = await startServer({
+  agents,
+  xiaoyi: { http: entries(Object.keys(agents)), files: { allowHosts: ["127.0.0.1"] } },
 });
-afterAll(async () => {
-  await Promise.all([server.close(), limited.close()]);
-  await new Promise((resolve) => files.close(resolve));
+const limited = await startServer({
+  limits: { tasksPerOwner: 1 },
+  agents: { busy },
+  xiaoyi: { http: entries(["busy"]) },
 });
 
 interface Frame {
@@ -218,7 +209,7 @@ describe("a person reads in the language of the entry", () => {
       const parts = [{ kind: "data", data: { authCode: "c" } }];
       const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "authorize", params: { message: { parts } } });
       const reply = await sendRaw(`${server.url}/agents/echo`, { ...raw, body });
-      expect(JSON.parse(reply.body.toString()).error).toEqual({ code: -32004, message });
+      expect(reply.json.error).toEqual({ code: -32004, message });
     }
   });
 
@@ -232,7 +223,7 @@ describe("a person reads in the language of the entry", () => {
       ],
     ] as const) {
       const reply = await sendRaw(`${server.url}/agents/echo`, { ...raw, body });
-      expect(JSON.parse(reply.body.toString()).error.message).toBe(message);
+      expect(reply.json.error.message).toBe(message);
     }
   });
 });
@@ -290,13 +281,13 @@ describe("a caller that is refused", () => {
         body,
       });
       expect(reply.status).toBe(401);
-      expect(JSON.parse(reply.body.toString())).toMatchObject({ jsonrpc: "2.0", id, error: { code: -32600 } });
+      expect(reply.json).toMatchObject({ jsonrpc: "2.0", id, error: { code: -32600 } });
     }
   });
 
   it("is answered under no id where its request has none that can be read", async () => {
     const raw = { method: "POST", path: "/agent/message", headers: { "content-type": "application/json" } };
     const reply = await sendRaw(`${server.url}/agents/echo`, { ...raw, body: "{" });
-    expect([reply.status, JSON.parse(reply.body.toString()).id]).toEqual([401, null]);
+    expect([reply.status, reply.json.id]).toEqual([401, null]);
   });
 });

@@ -1,13 +1,12 @@
 /** Requests as the platform's documents print them, put to a running server. */
 
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createServer } from "node:http";
+import { describe, expect, it } from "vitest";
 import { createEchoAgent } from "../../src/agents/builtin.ts";
 import { signTimestamp } from "../../src/dialects/xiaoyi/signature.ts";
-import { defineAgent, serve } from "../../src/index.ts";
-import type { DragomanServer } from "../../src/server/serve.ts";
+import { defineAgent } from "../../src/index.ts";
+import { listen, startServer } from "../support/lifecycle.ts";
 import { untilMetric } from "../support/metrics.ts";
 import { openRequest, sendRaw } from "../support/raw-http.ts";
 import { MESSAGE_STREAM, sleeper, withoutComments } from "./xiaoyi-http.ts";
@@ -41,29 +40,18 @@ const worker = defineAgent({
   },
 });
 
-let server: DragomanServer;
-let login: Server;
-beforeAll(async () => {
-  login = createServer((_request, response) => response.end('{"open_id":"o-1","access_token":"t"}'));
-  await new Promise<void>((resolve) => login.listen(0, "127.0.0.1", resolve));
-  const tokenUrl = `http://127.0.0.1:${(login.address() as AddressInfo).port}/token`;
-  server = await serve({
-    agents: { echo: createEchoAgent(), sleeper, asker, worker, hidden: createEchoAgent() },
-    port: 0,
-    log: false,
-    xiaoyi: {
-      http: [
-        { agent: "echo", ak: AK, sk: SK, account: { tokenUrl, clientId: "c", clientSecret: "s" } },
-        { agent: "sleeper", apiKey: API_KEY, render: "spec" },
-        { agent: "asker", apiKey: API_KEY, render: "spec" },
-        { agent: "worker", apiKey: API_KEY },
-      ],
-    },
-  });
-});
-afterAll(async () => {
-  await server.close();
-  await new Promise((resolve) => login.close(resolve));
+const login = createServer((_request, response) => response.end('{"open_id":"o-1","access_token":"t"}'));
+const tokenUrl = `http://127.0.0.1:${await listen(login)}/token`;
+const server = await startServer({
+  agents: { echo: createEchoAgent(), sleeper, asker, worker, hidden: createEchoAgent() },
+  xiaoyi: {
+    http: [
+      { agent: "echo", ak: AK, sk: SK, account: { tokenUrl, clientId: "c", clientSecret: "s" } },
+      { agent: "sleeper", apiKey: API_KEY, render: "spec" },
+      { agent: "asker", apiKey: API_KEY, render: "spec" },
+      { agent: "worker", apiKey: API_KEY },
+    ],
+  },
 });
 
 function post(agent: string, body: string, headers: Record<string, string>) {
@@ -104,7 +92,7 @@ const textsIn = (frames: readonly Frame[]) =>
 
 async function initialize(): Promise<string> {
   const reply = await post("echo", '{"jsonrpc":"2.0","id":"1","method":"initialize"}', signed());
-  const body = JSON.parse(reply.body.toString());
+  const body = reply.json;
   expect(body).toMatchObject({ id: "1", result: { version: "1.0", agentSessionTtl: "604800" }, error: { code: 0 } });
   return body.result.agentSessionId;
 }
@@ -113,7 +101,7 @@ describe("a session", () => {
   it("goes as documented: initialize, initialized, a message, and on with nothing but the session's id", async () => {
     const session = { "agent-session-id": `${await initialize()} ` };
     const ready = await post("echo", '{"jsonrpc":"2.0","id":"2","method":"notifications/initialized"}', session);
-    expect([ready.status, ready.body.toString()]).toEqual([200, ""]);
+    expect([ready.status, ready.text]).toEqual([200, ""]);
 
     const reply = await post("echo", withoutComments(MESSAGE_STREAM), session);
     expect([reply.status, reply.headers["content-type"]]).toEqual([200, "text/event-stream"]);
@@ -139,7 +127,7 @@ describe("a session", () => {
       path: "/rest/tasks/task-read-elsewhere",
       headers: { "a2a-version": "1.0" },
     });
-    expect(JSON.parse(reply.body.toString())).toMatchObject({
+    expect(reply.json).toMatchObject({
       id: "task-read-elsewhere",
       contextId: "sess-1",
       status: { state: "TASK_STATE_COMPLETED" },
@@ -173,11 +161,11 @@ describe("a session", () => {
       `{"jsonrpc":"2.0","id":"9","method":"authorize",${part('{"authCode":"CODE"}')}}`,
       signed(),
     );
-    const { result } = JSON.parse(reply.body.toString());
+    const { result } = reply.json;
     expect(result).toEqual({ version: "1.0", agentLoginSessionId: expect.any(String) });
     const data = JSON.stringify({ agentLoginSessionId: result.agentLoginSessionId });
     const over = await post("echo", `{"jsonrpc":"2.0","id":"9","method":"deauthorize",${part(data)}}`, signed());
-    expect(JSON.parse(over.body.toString())).toMatchObject({ result: { version: "1.0" } });
+    expect(over.json).toMatchObject({ result: { version: "1.0" } });
   });
 });
 
@@ -194,11 +182,11 @@ describe("a conversation", () => {
     const stream = post("sleeper", message("s&1", "sleep"), BEARER);
     const cancel = '{"jsonrpc":"2.0","id":"c-1","sessionId":"sess-2","method":"tasks/cancel"}';
     await expect
-      .poll(async () => JSON.parse((await post("sleeper", cancel, BEARER)).body.toString()))
+      .poll(async () => (await post("sleeper", cancel, BEARER)).json)
       .toMatchObject({ id: "c-1", result: { id: "s&1", status: { state: "canceled" } }, error: { code: 0 } });
     const frames = framesIn((await stream).body);
     expect(frames.at(-1)?.result).toMatchObject({ final: true, status: { state: "canceled" } });
-    const again = JSON.parse((await post("sleeper", cancel, BEARER)).body.toString());
+    const again = (await post("sleeper", cancel, BEARER)).json;
     expect(again).toMatchObject({ result: { status: { state: "unknown" } } });
   });
 
@@ -208,7 +196,7 @@ describe("a conversation", () => {
     await expect.poll(async () => (await sendRaw(`${server.url}/agents/sleeper`, running)).status).toBe(200);
     const cancel = async (words: object) => {
       const body = JSON.stringify({ jsonrpc: "2.0", id: "c-0", method: "tasks/cancel", ...words });
-      return JSON.parse((await post("sleeper", body, BEARER)).body.toString());
+      return (await post("sleeper", body, BEARER)).json;
     };
     const unknown = { result: { status: { state: "unknown" } } };
     expect(await cancel({ sessionId: "sess-2", taskId: "s&99" })).toMatchObject(unknown);
@@ -235,7 +223,7 @@ describe("a conversation", () => {
       result: { final: true, status: { state: "failed" } },
       error: { code: 99_921_111, message: "任务执行异常，请重试" },
     });
-    expect(reply.body.toString()).not.toContain("secret reason");
+    expect(reply.text).not.toContain("secret reason");
   });
 
   it("goes on without a caller that left", async () => {
@@ -252,7 +240,7 @@ describe("a conversation", () => {
     await untilMetric(server.url, "dragoman_streams_open", 0);
     finish();
     await expect
-      .poll(async () => JSON.parse((await sendRaw(place, task)).body.toString()))
+      .poll(async () => (await sendRaw(place, task)).json)
       .toMatchObject({ status: { state: "TASK_STATE_COMPLETED" }, artifacts: [{ parts: [{ text: "Done." }] }] });
   });
 
@@ -261,7 +249,7 @@ describe("a conversation", () => {
     const running = { path: "/rest/tasks/s%262", headers: { "a2a-version": "1.0" } };
     await expect.poll(async () => (await sendRaw(`${server.url}/agents/sleeper`, running)).status).toBe(200);
     const clear = '{"jsonrpc":"2.0","id":"c-2","sessionId":"sess-2","method":"clearContext"}';
-    expect(JSON.parse((await post("sleeper", clear, BEARER)).body.toString())).toEqual({
+    expect((await post("sleeper", clear, BEARER)).json).toEqual({
       jsonrpc: "2.0",
       id: "c-2",
       result: { status: { state: "cleared" } },
@@ -286,11 +274,11 @@ describe("a conversation that was cleared", () => {
       );
     const contextOf = async (id: string) => {
       const place = { path: `/rest/tasks/${encodeURIComponent(id)}`, headers: { "a2a-version": "1.0" } };
-      return JSON.parse((await sendRaw(`${server.url}/agents/asker`, place)).body.toString()).contextId;
+      return (await sendRaw(`${server.url}/agents/asker`, place)).json.contextId;
     };
     const control = async (agent: string, method: string) => {
       const body = JSON.stringify({ jsonrpc: "2.0", id: "c", sessionId: "sess-3", method });
-      return JSON.parse((await post(agent, body, BEARER)).body.toString()).result;
+      return (await post(agent, body, BEARER)).json.result;
     };
     await say("asker", "x&1", "hello");
     expect(await contextOf("x&1")).toBe("sess-3");
@@ -309,7 +297,7 @@ describe("an agent that is not connected", () => {
   it("has no such place, for anyone", async () => {
     const reply = await post("hidden", withoutComments(MESSAGE_STREAM), signed());
     const nowhere = await sendRaw(`${server.url}/agents/hidden`, { method: "POST", path: "/nowhere", headers: {} });
-    expect([reply.status, reply.body.toString()]).toEqual([404, nowhere.body.toString()]);
+    expect([reply.status, reply.text]).toEqual([404, nowhere.text]);
   });
 
   it("is not opened by another's key", async () => {
