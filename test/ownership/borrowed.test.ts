@@ -1,8 +1,7 @@
 /** What belongs to an owner besides tasks cannot be used by another: page tokens, idempotency keys, contexts, push configs. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type DragomanServer, serve } from "../../src/server/serve.ts";
-import { BINDINGS, type Binding } from "../support/bindings.ts";
-import { Stage } from "../support/stage.ts";
+import { describe, expect, it } from "vitest";
+import { BINDINGS, type Binding, HTTP_BINDINGS } from "../support/bindings.ts";
+import { useScene } from "../support/scene.ts";
 import { STORES } from "../support/store-specs.ts";
 import { userMessage, WireClient } from "../support/wire-client.ts";
 
@@ -10,32 +9,12 @@ const ALICE = { "x-api-key": "alice-key" };
 const BOB = { "x-api-key": "bob-key" };
 
 describe.each(STORES)("what another owner has, on $name", (spec) => {
-  const stage = new Stage();
-  let server: DragomanServer;
-  let remove = () => {};
-  beforeAll(async () => {
-    const created = spec.create();
-    remove = created.remove;
-    server = await serve({
-      port: 0,
-      log: false,
-      store: created.store,
-      agents: { stage: stage.agent() },
-      auth: {
-        apiKeys: [
-          { key: "alice-key", owner: "alice" },
-          { key: "bob-key", owner: "bob" },
-        ],
-      },
-      times: { drainMs: 0 },
-    });
-  });
-  afterAll(async () => {
-    await server.close();
-    remove();
-  });
-
-  const clientOf = (binding: Binding) => new WireClient(binding, server.url);
+  const apiKeys = [
+    { key: "alice-key", owner: "alice" },
+    { key: "bob-key", owner: "bob" },
+  ];
+  const scene = useScene(HTTP_BINDINGS[0], { auth: { apiKeys } }, spec);
+  const clientOf = (binding: Binding) => new WireClient(binding, scene.server.url);
   const send = async (binding: Binding, headers: Record<string, string>, text: string, more: object = {}) => {
     const params = { message: userMessage(text, { ...more }) };
     const { result } = await clientOf(binding).call("SendMessage", params, headers);

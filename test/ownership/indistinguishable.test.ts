@@ -8,8 +8,9 @@ import type { TaskStore } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/open.ts";
 import { Stage } from "../support/stage.ts";
 import { STORES } from "../support/store-specs.ts";
-import { type Answer, askHttp, type Target } from "./ask-http.ts";
-import { DIALECTS, Rows } from "./rows.ts";
+import { userMessage } from "../support/wire-client.ts";
+import { type Answer, rpcResult } from "./ask.ts";
+import { DIALECTS, rowsOf, type Target } from "./rows.ts";
 
 const ALICE = "alice-key";
 const BOB = "bob-key";
@@ -46,7 +47,6 @@ function counting(inner: TaskStore): { readonly store: TaskStore; readonly asked
 describe.each(STORES)("on $name", (spec) => {
   const stage = new Stage();
   let server: DragomanServer;
-  let rows: Rows;
   let asked: string[];
   let remove = () => {};
   beforeAll(async () => {
@@ -71,28 +71,21 @@ describe.each(STORES)("on $name", (spec) => {
       },
       times: { drainMs: 0 },
     });
-    rows = new Rows(server);
   });
   afterAll(async () => {
-    rows.close();
     await server.close();
     remove();
   });
 
-  const rpc = async (method: string, params: object) => {
-    const body = { jsonrpc: "2.0", id: 1, method, params };
-    const request = { method: "POST", path: "", headers: { "a2a-version": "1.0" }, body };
-    return JSON.parse((await askHttp(server.url, request, ALICE)).text).result;
-  };
-
   /** A task of alice's with a push config that has nothing to tell, so that nothing goes on while it is asked for. */
   async function createTarget(script: string): Promise<Target> {
-    const message = { messageId: randomUUID(), role: "ROLE_USER", parts: [{ text: script }] };
     const configuration = { returnImmediately: script.startsWith("hold") };
-    const { task } = await rpc("SendMessage", { message, configuration });
+    const params = { message: userMessage(script), configuration };
+    const { task } = await rpcResult(server.url, "SendMessage", params, ALICE);
     if (script.startsWith("hold")) await stage.reached(script.slice("hold ".length));
-    const config = await rpc("CreateTaskPushNotificationConfig", { taskId: task.id, url: "https://hook.example/a" });
-    return { taskId: task.id, configId: config.id, contextId: task.contextId };
+    const config = { taskId: task.id, url: "https://hook.example/a" };
+    const { id: configId } = await rpcResult(server.url, "CreateTaskPushNotificationConfig", config, ALICE);
+    return { taskId: task.id, configId, contextId: task.contextId };
   }
 
   const SCRIPTS = { waiting: "input More?", working: "hold gate", ended: "artifact over" } as const;
@@ -101,7 +94,7 @@ describe.each(STORES)("on $name", (spec) => {
     it.each(DIALECTS)("in %s", async (dialect) => {
       const target = await createTarget(SCRIPTS[state]);
       const absent: Target = { taskId: randomUUID(), configId: randomUUID(), contextId: randomUUID() };
-      const about = rows.of(dialect).filter((row) => row.about === "task" && row.taken === undefined);
+      const about = rowsOf(dialect, server).filter((row) => row.about === "task" && row.taken === undefined);
       expect(about.length).toBeGreaterThan(3);
       for (const { operation, ask } of about) {
         const ways = [];

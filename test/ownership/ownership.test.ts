@@ -1,62 +1,42 @@
 /** Every operation of every dialect, asked by those who may and those who may not. */
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type DragomanServer, serve } from "../../src/server/serve.ts";
+import { afterAll, describe, expect, it } from "vitest";
 import { Issuer } from "../support/issuer.ts";
+import { startServer } from "../support/lifecycle.ts";
 import { Stage } from "../support/stage.ts";
-import { type Answer, askHttp, type Row, type Target } from "./ask-http.ts";
-import { DIALECTS, Rows } from "./rows.ts";
-import { COLUMNS, renderTable, type Seen } from "./table.ts";
+import { userMessage } from "../support/wire-client.ts";
+import { type Answer, askHttp, rpcResult } from "./ask.ts";
+import { DIALECTS, type Row, rowsOf, type Target } from "./rows.ts";
 
 const TIMESTAMP = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
 
-let issuer: Issuer;
-let server: DragomanServer;
-let alice: string;
-const callers: Record<"none" | "wrong" | "expired" | "other", string | undefined> = {
+const issuer = await Issuer.start();
+const server = await startServer({
+  agents: { stage: new Stage().agent({ extended: { description: "For those who are known." } }) },
+  auth: { jwt: { issuer: issuer.url, audience: issuer.audience } },
+  limits: { failedLogins: 100_000 },
+});
+const alice = await issuer.token("alice");
+const callers: Readonly<Record<"none" | "wrong" | "expired" | "other", string | undefined>> = {
   none: undefined,
-  wrong: undefined,
-  expired: undefined,
-  other: undefined,
+  wrong: await issuer.token("alice", { forged: true }),
+  expired: await issuer.token("alice", { lasts: -60 }),
+  other: await issuer.token("bob"),
 };
-let rows: Rows;
-const seen: Seen[] = [];
 
-beforeAll(async () => {
-  issuer = await Issuer.start();
-  server = await serve({
-    port: 0,
-    log: false,
-    agents: { stage: new Stage().agent({ extended: { description: "For those who are known." } }) },
-    auth: { jwt: { issuer: issuer.url, audience: issuer.audience } },
-    limits: { failedLogins: 100_000 },
-    times: { drainMs: 0 },
-  });
-  rows = new Rows(server);
-  alice = await issuer.token("alice");
-  callers.wrong = await issuer.token("alice", { forged: true });
-  callers.expired = await issuer.token("alice", { lasts: -60 });
-  callers.other = await issuer.token("bob");
-});
-
-afterAll(async () => {
-  rows.close();
-  await server.close();
-  process.stdout.write(renderTable(seen));
-});
+const COLUMNS = ["none", "wrong", "expired", "other", "right"];
+const table = [
+  "| dialect and binding | operation | no credentials | wrong | expired | other owner | right |",
+  `|${"---|".repeat(7)}`,
+];
+afterAll(() => void process.stdout.write(`\n${table.join("\n")}\n`));
 
 /** A task of alice's that waits for an answer and has a push config. */
 async function createTarget(): Promise<Target> {
-  const rpc = async (method: string, params: object) => {
-    const body = { jsonrpc: "2.0", id: 1, method, params };
-    const request = { method: "POST", path: "", headers: { "a2a-version": "1.0" }, body };
-    const { text } = await askHttp(server.url, request, alice);
-    return JSON.parse(text).result;
-  };
-  const message = { messageId: randomUUID(), role: "ROLE_USER", parts: [{ text: "input More?" }] };
-  const { task } = await rpc("SendMessage", { message });
-  const config = await rpc("CreateTaskPushNotificationConfig", { taskId: task.id, url: "https://hook.example/a" });
-  return { taskId: task.id, configId: config.id, contextId: task.contextId };
+  const { task } = await rpcResult(server.url, "SendMessage", { message: userMessage("input More?") }, alice);
+  const config = { taskId: task.id, url: "https://hook.example/a" };
+  const { id: configId } = await rpcResult(server.url, "CreateTaskPushNotificationConfig", config, alice);
+  return { taskId: task.id, configId, contextId: task.contextId };
 }
 
 async function stateOf({ taskId }: Target): Promise<string> {
@@ -116,13 +96,13 @@ async function tryRow(row: Row): Promise<void> {
   const right = await row.ask(target, alice);
   answers.right = right.brief;
   expect(right.brief).toBe(row.right);
-  expect(Object.keys(answers)).toEqual([...COLUMNS]);
-  seen.push({ binding: row.binding, operation: row.operation, answers });
+  expect(Object.keys(answers)).toEqual(COLUMNS);
+  table.push(`| ${[row.binding, row.operation, ...Object.values(answers)].join(" | ")} |`);
 }
 
-describe("operations answer those who may ask, and nobody else", () => {
+describe("operations answer authorised callers only", () => {
   it.each(DIALECTS)("%s", async (dialect) => {
-    const operations = rows.of(dialect);
+    const operations = rowsOf(dialect, server);
     expect(operations.length).toBeGreaterThan(5);
     for (const row of operations) {
       await tryRow(row).catch((error: unknown) => {
