@@ -3,7 +3,7 @@ import type { JsonObject } from "./json.ts";
 
 export interface AgentInterface {
   readonly url: string;
-  /** `JSONRPC`, `HTTP+JSON`, `GRPC`, or a URI for a binding of someone's own. */
+  /** `JSONRPC`, `HTTP+JSON`, `GRPC`, or the URI of a custom binding. */
   readonly protocolBinding: string;
   readonly protocolVersion: string;
   readonly tenant?: string;
@@ -74,23 +74,18 @@ export interface AgentCard {
 }
 
 /** An agent's description of itself; the server adds where and how it can be reached. */
-export interface AgentProfile {
-  readonly name: string;
-  readonly description: string;
-  readonly version: string;
+export interface AgentProfile
+  extends Pick<AgentCard, "name" | "description" | "version" | "provider" | "documentationUrl" | "iconUrl"> {
   readonly skills: readonly ProfileSkill[];
   readonly inputModes: readonly string[];
   readonly outputModes: readonly string[];
   readonly streaming: boolean;
   readonly extensions: readonly AgentExtension[];
-  readonly provider?: AgentProvider;
-  readonly documentationUrl?: string;
-  readonly iconUrl?: string;
-  /** What only authenticated callers are shown, the same to all or to each his own; absent: no extended card. */
+  /** What only authenticated callers are shown, the same for all or by caller; absent: no extended card. */
   readonly extended?: ExtendedProfile | ((caller: Caller) => ExtendedAnswer | Promise<ExtendedAnswer>);
 }
 
-/** Skills stand beside those of the public card, a description takes the place of its. */
+/** Skills are added to those of the public card; a description replaces its. */
 export interface ExtendedProfile {
   readonly description?: string;
   readonly skills?: readonly ProfileSkill[];

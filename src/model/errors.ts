@@ -37,14 +37,14 @@ export interface FieldViolation {
 
 interface ProtocolErrorOptions {
   /** Facts for the peer, e.g. `{ taskId }`. Never anything secret: this crosses the wire. */
-  readonly metadata?: Readonly<Record<string, string>>;
-  readonly violations?: readonly FieldViolation[];
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+  readonly violations?: readonly FieldViolation[] | undefined;
   /** Seconds after which a repeat may succeed. */
-  readonly retryAfter?: number;
+  readonly retryAfter?: number | undefined;
   /** How to authenticate: the value of `WWW-Authenticate`. */
-  readonly challenge?: string;
+  readonly challenge?: string | undefined;
   /** What the peer sent, when this error was received rather than raised here. */
-  readonly data?: JsonObject | readonly JsonObject[];
+  readonly data?: JsonObject | readonly JsonObject[] | undefined;
   readonly cause?: unknown;
 }
 
@@ -80,15 +80,7 @@ export class ProtocolError extends Error {
 /** The same refusal with how to authenticate. */
 export function withChallenge(error: ProtocolError, challenge: string | undefined): ProtocolError {
   if (challenge === undefined || error.challenge !== undefined) return error;
-  const { metadata, violations, retryAfter, data, cause } = error;
-  return new ProtocolError(error.code, error.message, {
-    ...(metadata !== undefined && { metadata }),
-    ...(violations !== undefined && { violations }),
-    ...(retryAfter !== undefined && { retryAfter }),
-    ...(data !== undefined && { data }),
-    challenge,
-    cause,
-  });
+  return new ProtocolError(error.code, error.message, { ...error, challenge, cause: error.cause });
 }
 
 export function taskNotFound(taskId: string): ProtocolError {

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "./json.ts";
+import type { JsonObject, JsonValue, Writable } from "./json.ts";
 
 interface PartCommon {
   readonly metadata?: JsonObject;
@@ -61,7 +61,7 @@ export interface Message {
 /** The same message, placed in a task. Built member by member for the reason given at `withParts`. */
 export function placeInTask(message: Message, taskId: string, contextId: string): Message {
   const { messageId, role, parts, metadata, extensions, referenceTaskIds } = message;
-  const placed: { -readonly [K in keyof Message]: Message[K] } = { messageId, contextId, taskId, role, parts };
+  const placed: Writable<Message> = { messageId, contextId, taskId, role, parts };
   if (metadata !== undefined) placed.metadata = metadata;
   if (extensions !== undefined) placed.extensions = extensions;
   if (referenceTaskIds !== undefined) placed.referenceTaskIds = referenceTaskIds;

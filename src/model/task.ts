@@ -1,23 +1,10 @@
-import type { JsonObject } from "./json.ts";
+import type { JsonObject, Writable } from "./json.ts";
 import type { Message, Part } from "./message.ts";
-
-/** The states a task can be shown in, spelled as A2A 1.0 spells them on the wire. */
-export const TASK_STATES = [
-  "TASK_STATE_SUBMITTED",
-  "TASK_STATE_WORKING",
-  "TASK_STATE_COMPLETED",
-  "TASK_STATE_FAILED",
-  "TASK_STATE_CANCELED",
-  "TASK_STATE_INPUT_REQUIRED",
-  "TASK_STATE_REJECTED",
-  "TASK_STATE_AUTH_REQUIRED",
-] as const;
-
-export type TaskState = (typeof TASK_STATES)[number];
 
 /** Active: the agent is or will be at work. Interrupted: it waits for someone. Terminal: nothing follows. */
 type StateClass = "active" | "interrupted" | "terminal";
 
+/** The states a task can be shown in, spelled as A2A 1.0 spells them on the wire. */
 export const STATE_CLASS = {
   TASK_STATE_SUBMITTED: "active",
   TASK_STATE_WORKING: "active",
@@ -27,7 +14,11 @@ export const STATE_CLASS = {
   TASK_STATE_INPUT_REQUIRED: "interrupted",
   TASK_STATE_REJECTED: "terminal",
   TASK_STATE_AUTH_REQUIRED: "interrupted",
-} as const satisfies Record<TaskState, StateClass>;
+} as const satisfies Record<string, StateClass>;
+
+export type TaskState = keyof typeof STATE_CLASS;
+
+export const TASK_STATES = Object.keys(STATE_CLASS) as readonly TaskState[];
 
 export function isTerminal(state: TaskState): boolean {
   return STATE_CLASS[state] === "terminal";
@@ -37,40 +28,12 @@ export function isInterrupted(state: TaskState): boolean {
   return STATE_CLASS[state] === "interrupted";
 }
 
-const NO_STATES: readonly TaskState[] = [];
-
-/** Wherever a task may still move, it may also end. */
-const TERMINAL_STATES: readonly TaskState[] = [
-  "TASK_STATE_COMPLETED",
-  "TASK_STATE_FAILED",
-  "TASK_STATE_CANCELED",
-  "TASK_STATE_REJECTED",
-];
-
-const STATES_AFTER_START: readonly TaskState[] = [
-  "TASK_STATE_WORKING",
-  "TASK_STATE_INPUT_REQUIRED",
-  "TASK_STATE_AUTH_REQUIRED",
-  ...TERMINAL_STATES,
-];
-
 /**
- * From each state, the states that may follow. A state may be repeated while it is not terminal (a new status message,
- * a new timestamp). Nothing returns to SUBMITTED but SUBMITTED itself.
+ * A task that has not ended may move to every other state and may repeat its own (a new status message, a new
+ * timestamp), but never returns to SUBMITTED.
  */
-export const TRANSITIONS = {
-  TASK_STATE_SUBMITTED: ["TASK_STATE_SUBMITTED", ...STATES_AFTER_START],
-  TASK_STATE_WORKING: STATES_AFTER_START,
-  TASK_STATE_INPUT_REQUIRED: STATES_AFTER_START,
-  TASK_STATE_AUTH_REQUIRED: STATES_AFTER_START,
-  TASK_STATE_COMPLETED: NO_STATES,
-  TASK_STATE_FAILED: NO_STATES,
-  TASK_STATE_CANCELED: NO_STATES,
-  TASK_STATE_REJECTED: NO_STATES,
-} as const satisfies Record<TaskState, readonly TaskState[]>;
-
 export function isTransitionAllowed(from: TaskState, to: TaskState): boolean {
-  return (TRANSITIONS[from] as readonly TaskState[]).includes(to);
+  return !isTerminal(from) && (to !== "TASK_STATE_SUBMITTED" || from === "TASK_STATE_SUBMITTED");
 }
 
 export interface Artifact {
@@ -87,7 +50,7 @@ export interface Artifact {
  * a hidden class of its own in V8, which costs more than the object, for every chunk of every stream.
  */
 export function withParts(artifact: Omit<Artifact, "parts">, parts: readonly Part[]): Artifact {
-  const copy: { -readonly [K in keyof Artifact]: Artifact[K] } = { artifactId: artifact.artifactId, parts };
+  const copy: Writable<Artifact> = { artifactId: artifact.artifactId, parts };
   if (artifact.name !== undefined) copy.name = artifact.name;
   if (artifact.description !== undefined) copy.description = artifact.description;
   if (artifact.metadata !== undefined) copy.metadata = artifact.metadata;
