@@ -1,5 +1,5 @@
 import { data, text } from "../client/parts.ts";
-import type { Agent } from "../engine/agent.ts";
+import type { Agent, AgentEvent } from "../engine/agent.ts";
 import type { JsonValue } from "../model/json.ts";
 import { isDataPart, isRawPart, isTextPart, type Part, textOf } from "../model/message.ts";
 import {
@@ -12,16 +12,9 @@ import {
   writeOutline,
 } from "../writers/index.ts";
 import type { BuiltinName } from "./builtin-names.ts";
-import { defineAgent } from "./define.ts";
+import { type AgentDefinition, defineAgent, type SkillDefinition } from "./define.ts";
 import { createTckAgent } from "./tck.ts";
-
-export const BUILTIN_AGENTS = {
-  echo: createEchoAgent,
-  outline: createOutlineAgent,
-  document: createDocumentAgent,
-  summary: createSummaryAgent,
-  tck: createTckAgent,
-} as const satisfies Record<BuiltinName, () => Agent>;
+import type { AgentTurn } from "./turn.ts";
 
 /** Repeats its input: the shortest agent that uses every feature of a task. */
 export function createEchoAgent(): Agent {
@@ -47,38 +40,51 @@ export function createEchoAgent(): Agent {
   });
 }
 
-/** Text or a topic in, its outline out. */
-function createOutlineAgent(): Agent {
+interface Writer extends Pick<AgentDefinition, "name" | "description" | "outputModes"> {
+  readonly skill: SkillDefinition;
+  /** Asked if there is nothing to write about. */
+  readonly question: string;
+  /** Undefined if there is nothing to write about. */
+  write(turn: AgentTurn, input: TextInput): Iterable<AgentEvent> | AsyncIterable<AgentEvent> | undefined;
+}
+
+function defineWriter({ question, skill, write, ...definition }: Writer): Agent {
   return defineAgent({
-    name: "Outline writer",
-    description:
-      "Outlines a text, or drafts the skeleton of an article for a topic. Extractive: works without a language model, in English and Chinese.",
-    skills: [
-      {
-        id: "generate_outline",
-        name: "Outline",
-        description: "Topic or text in; title, sections and points out, as data and as Markdown. Extractive.",
-        tags: ["writing", "outline", "extractive"],
-        examples: ["Write an outline about renewable energy", "写一份关于人工智能的大纲"],
-      },
-    ],
-    outputModes: ["application/json", "text/markdown", "text/plain"],
+    ...definition,
+    description: `${definition.description} Extractive: works without a language model, in English and Chinese.`,
+    skills: [{ ...skill, description: `${skill.description} Extractive.` }],
     inputModes: ["text/plain", "text/markdown", "application/json"],
     onCrash: "resume",
     async *run(turn) {
       yield turn.working();
-      const outline = writeOutline(readTextInput(turn.parts).text);
-      if (outline.sections.length === 0) {
-        yield turn.inputRequired("What should the outline be about? 请告诉我大纲的主题。");
-        return;
-      }
-      yield turn.artifact({
-        name: "outline",
-        parts: [data(outline), text(outlineMarkdown(outline), { mediaType: "text/markdown" })],
-      });
+      const events = write(turn, readTextInput(turn.parts));
+      if (events === undefined) yield turn.inputRequired(question);
+      else yield* events;
     },
   });
 }
+
+/** Text or a topic in, its outline out. */
+const createOutlineAgent = (): Agent =>
+  defineWriter({
+    name: "Outline writer",
+    description: "Outlines a text, or drafts the skeleton of an article for a topic.",
+    skill: {
+      id: "generate_outline",
+      name: "Outline",
+      description: "Topic or text in; title, sections and points out, as data and as Markdown.",
+      tags: ["writing", "outline", "extractive"],
+      examples: ["Write an outline about renewable energy", "写一份关于人工智能的大纲"],
+    },
+    outputModes: ["application/json", "text/markdown", "text/plain"],
+    question: "What should the outline be about? 请告诉我大纲的主题。",
+    write(turn, input) {
+      const outline = writeOutline(input.text);
+      if (outline.sections.length === 0) return undefined;
+      const markdown = text(outlineMarkdown(outline), { mediaType: "text/markdown" });
+      return [turn.artifact({ name: "outline", parts: [data(outline), markdown] })];
+    },
+  });
 
 /** A skeleton is marked as one, in the text and in the data. */
 function outlineMarkdown(outline: Outline): string {
@@ -91,64 +97,45 @@ function outlineMarkdown(outline: Outline): string {
 }
 
 /** An outline or text in, an article out, streamed as it is written. */
-function createDocumentAgent(): Agent {
-  return defineAgent({
+const createDocumentAgent = (): Agent =>
+  defineWriter({
     name: "Document writer",
-    description:
-      "Writes an article from an outline, a text or a topic. Extractive: works without a language model, in English and Chinese.",
-    skills: [
-      {
-        id: "write_document",
-        name: "Document",
-        description: "Outline (data), text or topic in; an article in Markdown out, streamed. Extractive.",
-        tags: ["writing", "document", "extractive"],
-        examples: ["Write an article about renewable energy", "写一篇关于人工智能的文章"],
-      },
-    ],
-    inputModes: ["text/plain", "text/markdown", "application/json"],
+    description: "Writes an article from an outline, a text or a topic.",
+    skill: {
+      id: "write_document",
+      name: "Document",
+      description: "Outline (data), text or topic in; an article in Markdown out, streamed.",
+      tags: ["writing", "document", "extractive"],
+      examples: ["Write an article about renewable energy", "写一篇关于人工智能的文章"],
+    },
     outputModes: ["text/markdown", "text/plain"],
-    onCrash: "resume",
-    async *run(turn) {
-      yield turn.working();
-      const { text, data } = readTextInput(turn.parts);
-      const article = writeDocument({ text, ...(data === undefined ? undefined : { outline: data }) });
-      if (article.markdown === "") {
-        yield turn.inputRequired("What should the document be about? 请告诉我文章的主题。");
-        return;
-      }
-      yield* turn.stream("document", splitDocument(article), { description: article.title });
+    question: "What should the document be about? 请告诉我文章的主题。",
+    write(turn, input) {
+      const article = writeDocument({ text: input.text, outline: input.data });
+      if (article.markdown === "") return undefined;
+      return turn.stream("document", splitDocument(article), { description: article.title });
     },
   });
-}
 
 /** Text in, its most important sentences out. */
-function createSummaryAgent(): Agent {
-  return defineAgent({
+const createSummaryAgent = (): Agent =>
+  defineWriter({
     name: "Summary writer",
-    description:
-      "Summarises a text by its most telling sentences. Extractive: works without a language model, in English and Chinese.",
-    skills: [
-      {
-        id: "summarize",
-        name: "Summary",
-        description: "Text in; its most telling sentences and keywords out, as text and as data. Extractive.",
-        tags: ["writing", "summary", "extractive"],
-        examples: ["Summarize: …", "总结：……"],
-      },
-    ],
-    inputModes: ["text/plain", "text/markdown", "application/json"],
-    onCrash: "resume",
-    async *run(turn) {
-      yield turn.working();
-      const summary = summarize(textToSummarize(readTextInput(turn.parts), turn.parts));
-      if (summary.text === "") {
-        yield turn.inputRequired("Which text should I summarise? 请把要总结的文字发给我。");
-        return;
-      }
-      yield turn.artifact({ name: "summary", parts: [text(summary.text), data(summary)] });
+    description: "Summarises a text by its most telling sentences.",
+    skill: {
+      id: "summarize",
+      name: "Summary",
+      description: "Text in; its most telling sentences and keywords out, as text and as data.",
+      tags: ["writing", "summary", "extractive"],
+      examples: ["Summarize: …", "总结：……"],
+    },
+    question: "Which text should I summarise? 请把要总结的文字发给我。",
+    write(turn, input) {
+      const summary = summarize(textToSummarize(input, turn.parts));
+      if (summary.text === "") return undefined;
+      return [turn.artifact({ name: "summary", parts: [text(summary.text), data(summary)] })];
     },
   });
-}
 
 /** An outline is converted to an article first, for callers that pass on its data. */
 function textToSummarize({ text: given, data: value }: TextInput, parts: readonly Part[]): string {
@@ -191,3 +178,11 @@ function textOfData(data: JsonValue | undefined): string {
   }
   return "";
 }
+
+export const BUILTIN_AGENTS = {
+  echo: createEchoAgent,
+  outline: createOutlineAgent,
+  document: createDocumentAgent,
+  summary: createSummaryAgent,
+  tck: createTckAgent,
+} as const satisfies Record<BuiltinName, () => Agent>;

@@ -112,9 +112,9 @@ function startRun(run: RunFunction, turn: Turn): AgentRun {
   try {
     const result = runWithHops(turn, () => run(new AgentTurn(turn)));
     if (typeof result === "object" && result !== null && "next" in result) return trackSteps(result, turn);
-    return new AnswerRun(Promise.resolve(result));
+    return answerRun(Promise.resolve(result));
   } catch (error) {
-    return new AnswerRun(Promise.reject(error));
+    return answerRun(Promise.reject(error));
   }
 }
 
@@ -129,22 +129,13 @@ function trackSteps(steps: AgentRun, turn: Turn): AgentRun {
 }
 
 /** The run of a plain function: yields nothing and returns the answer. */
-class AnswerRun implements AsyncIterator<AgentEvent, MessageDraft | undefined> {
-  readonly #answer: Promise<Answer>;
-
-  constructor(answer: Promise<Answer>) {
-    this.#answer = answer;
-    // The consumer receives the rejection from `next`; without a consumer it must not end the process.
-    answer.catch(() => {});
-  }
-
-  async next(): Promise<IteratorResult<AgentEvent, MessageDraft | undefined>> {
-    return { done: true, value: toDraft(await this.#answer) };
-  }
-
-  async return(): Promise<IteratorResult<AgentEvent, undefined>> {
-    return { done: true, value: undefined };
-  }
+function answerRun(answer: Promise<Answer>): AgentRun {
+  // The consumer receives the rejection from `next`; without a consumer it must not end the process.
+  answer.catch(() => {});
+  return {
+    next: async () => ({ done: true, value: toDraft(await answer) }),
+    return: async () => ({ done: true, value: undefined }),
+  };
 }
 
 function toDraft(answer: Answer): MessageDraft | undefined {

@@ -211,7 +211,10 @@ class Forwarding {
   }
 
   #translate(event: TaskEvent): AgentEvent[] {
-    if ("artifactUpdate" in event) return toArtifact(event.artifactUpdate);
+    if ("artifactUpdate" in event) {
+      const { taskId: _task, contextId: _context, ...update } = event.artifactUpdate;
+      return toArtifact(update);
+    }
     if ("statusUpdate" in event) return this.#toStatus(event.statusUpdate.status);
     const { artifacts = [], status } = event.task;
     // The snapshot may still show the question that was just answered, and what was forwarded before it.
@@ -294,15 +297,7 @@ function withoutHops(metadata: JsonObject | undefined): JsonObject | undefined {
 }
 
 function toArtifact(update: Omit<TaskArtifactUpdate, "taskId" | "contextId">): AgentEvent[] {
-  const { append, artifact, lastChunk, metadata } = update;
-  if (artifact.parts.length === 0) return [];
-  const event: AgentEvent = {
-    artifact,
-    ...(append === undefined ? undefined : { append }),
-    ...(lastChunk === undefined ? undefined : { lastChunk }),
-    ...(metadata === undefined ? undefined : { metadata }),
-  };
-  return [event];
+  return update.artifact.parts.length === 0 ? [] : [update];
 }
 
 function failed(text: string): AgentEvent {

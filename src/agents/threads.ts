@@ -5,28 +5,20 @@ import { Worker, type WorkerOptions } from "node:worker_threads";
 /**
  * Detects a thread whose event loop is blocked, by the CPU time that the thread used since its last beat and not by the
  * clock: a process that is suspended, paused in a debugger or on a busy machine uses none, an endless loop uses all.
+ * The function is to be called periodically with the number of beats so far.
  */
-export class StallDetector {
-  readonly #limitMs: number;
-  readonly #cpuMs: () => number;
-  #beats = -1;
-  #since = 0;
-
-  constructor(limitMs: number, cpuMs: () => number) {
-    this.#limitMs = limitMs;
-    this.#cpuMs = cpuMs;
-  }
-
-  /** To be called periodically with the number of beats so far. */
-  isStalled(beats: number): boolean {
-    const used = this.#cpuMs();
-    if (beats !== this.#beats) {
-      this.#beats = beats;
-      this.#since = used;
+export function createStallDetector(limitMs: number, cpuMs: () => number): (beats: number) => boolean {
+  let lastBeats = -1;
+  let since = 0;
+  return (beats) => {
+    const used = cpuMs();
+    if (beats !== lastBeats) {
+      lastBeats = beats;
+      since = used;
       return false;
     }
-    return used - this.#since >= this.#limitMs;
-  }
+    return used - since >= limitMs;
+  };
 }
 
 const NANOSECONDS_PER_MS = 1e6;

@@ -4,7 +4,7 @@ import { type Debugger, Session } from "node:inspector";
 import { isAbsolute, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { workerData } from "node:worker_threads";
-import { StallDetector, threadCpuMs } from "../agents/threads.ts";
+import { createStallDetector, threadCpuMs } from "../agents/threads.ts";
 import { CELL, NOTE_OFFSET, type WatchdogData } from "./watchdog.ts";
 
 const CHECK_MS = 250;
@@ -23,8 +23,8 @@ const OWN_ROOT = fileURLToPath(new URL("..", import.meta.url));
 
 const { agentFiles, exitCode, form, limitMs, shared, thread } = workerData as WatchdogData;
 const cells = new Int32Array(shared, 0, NOTE_OFFSET / 4);
-const stall = new StallDetector(limitMs, () => threadCpuMs(thread));
-const longStall = new StallDetector(OWN_CODE_FACTOR * limitMs, () => threadCpuMs(thread));
+const isOverLimit = createStallDetector(limitMs, () => threadCpuMs(thread));
+const isOverOwnLimit = createStallDetector(OWN_CODE_FACTOR * limitMs, () => threadCpuMs(thread));
 let reported = false;
 let reporting = false;
 /** The last heartbeat before which the server was busy with its own work. */
@@ -32,8 +32,8 @@ let excusedBeat = -1;
 
 setInterval(() => {
   const beats = Atomics.load(cells, CELL.beats);
-  const isStalled = stall.isStalled(beats);
-  const isLong = longStall.isStalled(beats);
+  const isStalled = isOverLimit(beats);
+  const isLong = isOverOwnLimit(beats);
   if (reporting || !isStalled || (beats === excusedBeat && !isLong)) return;
   if (Atomics.load(cells, CELL.debugged) === 0) endStalled(isLong);
 }, CHECK_MS);

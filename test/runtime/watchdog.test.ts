@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
-import { StallDetector } from "../../src/agents/threads.ts";
+import { createStallDetector } from "../../src/agents/threads.ts";
 import { EXIT } from "../../src/cli/errors.ts";
 import { STALLED_EXIT_CODE } from "../../src/server/watchdog.ts";
 import { ServedFolder } from "./served-folder.ts";
@@ -89,8 +89,8 @@ test("the exit code is the documented one", () => {
 describe("a thread counts as stalled", () => {
   const watch = (limit: number) => {
     const thread = { cpu: 0, beats: 1 };
-    const stall = new StallDetector(limit, () => thread.cpu);
-    return { thread, look: () => stall.isStalled(thread.beats) };
+    const isStalled = createStallDetector(limit, () => thread.cpu);
+    return { thread, look: () => isStalled(thread.beats) };
   };
 
   test("when it used its time without a beat", () => {

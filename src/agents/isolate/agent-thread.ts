@@ -6,7 +6,7 @@ import type { JsonValue } from "../../model/json.ts";
 import type { Log } from "../../model/ports.ts";
 import { statusText } from "../../model/status-texts.ts";
 import { AgentModuleError } from "../load-module.ts";
-import { StallDetector, startThread, threadCpuMs } from "../threads.ts";
+import { createStallDetector, startThread, threadCpuMs } from "../threads.ts";
 import {
   type AgentDescription,
   type Answer,
@@ -47,7 +47,7 @@ export class AgentThread {
   readonly #worker: Worker;
   readonly #options: ThreadOptions;
   readonly #beats: Int32Array;
-  readonly #stall: StallDetector | undefined;
+  readonly #isStalled: ((beats: number) => boolean) | undefined;
   readonly #waiting = new Map<number, Waiting>();
   #lastId = 0;
   #run = 0;
@@ -63,7 +63,7 @@ export class AgentThread {
     this.#options = options;
     this.agent = ready.agent;
     const { stallMs } = options;
-    if (stallMs !== false) this.#stall = new StallDetector(stallMs, () => threadCpuMs(ready.thread));
+    if (stallMs !== false) this.#isStalled = createStallDetector(stallMs, () => threadCpuMs(ready.thread));
     worker.on("message", (message: FromThread) => this.#receive(message));
     worker.on("error", (error) => {
       // A run that waits for the thread fails with the error and logs it.
@@ -156,12 +156,12 @@ export class AgentThread {
   #open(task: string, memory: Pick<TurnMemory, "get"> | undefined): void {
     this.#task = task;
     this.#memory = memory;
-    if (this.#stall === undefined) return;
+    if (this.#isStalled === undefined) return;
     this.#watch = setInterval(() => this.#look(), BEAT_MS).unref();
   }
 
   #look(): void {
-    if (this.#stall?.isStalled(Atomics.load(this.#beats, 0)) !== true || inspector.url() !== undefined) return;
+    if (this.#isStalled?.(Atomics.load(this.#beats, 0)) !== true || inspector.url() !== undefined) return;
     const { id: agent, log, stallMs } = this.#options;
     log.error({ agent, task: this.#task, cpuMs: stallMs }, "Agent does not return; its thread is ended");
     this.end(statusText("agentDidNotReturn"));
