@@ -101,11 +101,10 @@ interface Ranking {
 
 /**
  * TextRank: a sentence is important if important sentences share its words. Words shared by many sentences count less,
- * otherwise a subject named everywhere would make all sentences equal. Sentences after the first 400 score 0.
+ * otherwise a subject named everywhere would make all sentences equal.
  */
 export function rankSentences(sentences: readonly (readonly Word[])[]): Ranking {
-  const considered = sentences.slice(0, MAX_RANKED_SENTENCES);
-  const terms = weighTerms(considered);
+  const terms = weighTerms(sentences);
   const norms = terms.map((term) => Math.sqrt(sum(term.values(), (weight) => weight * weight)));
   const similarity = (left: number, right: number): number => {
     const a = terms[left];
@@ -117,8 +116,7 @@ export function rankSentences(sentences: readonly (readonly Word[])[]): Ranking 
     for (const [key, weight] of small) shared += large.has(key) ? weight * weight : 0;
     return shared / norm;
   };
-  const scores = iterateScores(considered.length, similarity);
-  return { scores: sentences.map((_, index) => scores[index] ?? 0), similarity };
+  return { scores: [...iterateScores(sentences.length, similarity)], similarity };
 }
 
 function weighTerms(sentences: readonly (readonly Word[])[]): Terms[] {

@@ -132,7 +132,7 @@ export function splitBlocks(text: string): Block[] {
   return promoteTitles(text, blocks);
 }
 
-function trimRange(text: string, start: number, end: number): [number, number] {
+export function trimRange(text: string, start: number, end: number): [number, number] {
   let from = start;
   let to = end;
   while (from < to && /\s/.test(text.charAt(from))) from += 1;

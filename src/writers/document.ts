@@ -31,11 +31,10 @@ const SENTENCES_PER_PARAGRAPH = 5;
  * An article from an outline (ours or another agent's) or, without a usable one, from the text. Never throws on invalid
  * data.
  */
-export function writeDocument(input: { outline?: unknown; text?: string }): Article {
-  const text = typeof input.text === "string" ? input.text : "";
-  const source = typeof input.outline === "string" && input.outline.trim() !== "" ? input.outline : text;
+export function writeDocument({ outline: given, text = "" }: { outline?: unknown; text?: string }): Article {
+  const source = typeof given === "string" && given.trim() !== "" ? given : text;
   const { content, isTopic } = readRequest(source);
-  const outline = readOutline(input.outline) ?? readOutline(content);
+  const outline = readOutline(given) ?? readOutline(content);
   if (outline !== undefined) return articleFromOutline(outline);
   if (isTopic) return articleFromOutline(writeOutline(source));
   const body = skeletonBody(content);

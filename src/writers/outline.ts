@@ -79,37 +79,13 @@ const MAX_LINES = 1_000;
 const MAX_POINT_LENGTH = 2_000;
 
 /** Member names that different agents use for the same thing; the first non-empty one is used. */
-const TITLE_KEYS = ["topic", "title", "heading", "name", "subject", "section", "chapter", "标题", "题目", "主题"];
-const SECTION_KEYS = [
-  "sections",
-  "chapters",
-  "outline",
-  "headings",
-  "parts",
-  "items",
-  "children",
-  "body",
-  "content",
-  "大纲",
-  "章节",
-];
+const TITLE_KEYS = "topic title heading name subject section chapter 标题 题目 主题".split(" ");
+const SECTION_KEYS = "sections chapters outline headings parts items children body content 大纲 章节".split(" ");
 const POINT_KEYS = [
-  "points",
-  "bullets",
-  "items",
-  "keyPoints",
-  "key_points",
-  "subsections",
-  "sub_sections",
-  "children",
-  "content",
-  "description",
-  "summary",
-  "details",
-  "要点",
-  "内容",
+  ..."points bullets items keyPoints key_points subsections sub_sections".split(" "),
+  ..."children content description summary details 要点 内容".split(" "),
 ];
-const TEXT_KEYS = ["text", "point", "title", "heading", "content", "name", "description", "标题", "内容"];
+const TEXT_KEYS = "text point title heading content name description 标题 内容".split(" ");
 /** Members that wrap the actual outline. */
 const ENVELOPE_KEYS = ["outline", "data", "result", "output", "大纲"];
 
@@ -169,10 +145,10 @@ function readValue(
     }
   }
   for (const key of ENVELOPE_KEYS) {
-    const inner = hasOwn(value, key) ? readValue(value[key], depth + 1) : undefined;
+    const inner = Object.hasOwn(value, key) ? readValue(value[key], depth + 1) : undefined;
     if (inner !== undefined) return { title: title ?? inner.title, sections: inner.sections };
   }
-  const points = POINT_KEYS.map((key) => readPoints(value[key], 0)).find((found) => found.length > 0) ?? [];
+  const points = firstPoints(value);
   if (points.length > 0) return { title, sections: [{ title: "", points }] };
   return title === undefined ? undefined : { title, sections: [] };
 }
@@ -235,11 +211,15 @@ function readSections(values: readonly unknown[]): OutlineSection[] {
       if (title !== "") sections.push({ title, points: [] });
     } else if (isFields(value)) {
       const title = firstText(value, TITLE_KEYS) ?? "";
-      const points = POINT_KEYS.map((key) => readPoints(value[key], 0)).find((found) => found.length > 0) ?? [];
+      const points = firstPoints(value);
       if (title !== "" || points.length > 0) sections.push({ title, points });
     }
   }
   return sections;
+}
+
+function firstPoints(fields: Fields): string[] {
+  return POINT_KEYS.map((key) => readPoints(fields[key], 0)).find((found) => found.length > 0) ?? [];
 }
 
 function readPoints(value: unknown, depth: number): string[] {
@@ -279,10 +259,6 @@ function tidyTitle(text: string): string {
 
 function tidyPoint(text: string): string {
   return truncate(stripMarks(cleanInline(text.slice(0, 2 * MAX_POINT_LENGTH))), MAX_POINT_LENGTH);
-}
-
-function hasOwn(fields: Fields, key: string): boolean {
-  return Object.hasOwn(fields, key);
 }
 
 function isFields(value: unknown): value is Fields {

@@ -1,4 +1,4 @@
-import { type Block, splitBlocks } from "./blocks.ts";
+import { type Block, splitBlocks, trimRange } from "./blocks.ts";
 import type { Language } from "./language.ts";
 import { isWide, safeCut } from "./plain-text.ts";
 
@@ -82,10 +82,7 @@ function splitBlock(text: string, block: Block, blockIndex: number, into: Senten
   let start = block.start;
   let position = block.start;
   const close = (end: number): void => {
-    let from = start;
-    let to = end;
-    while (from < to && /\s/.test(text.charAt(from))) from += 1;
-    while (to > from && /\s/.test(text.charAt(to - 1))) to -= 1;
+    const [from, to] = trimRange(text, start, end);
     if (to > from && HAS_CONTENT.test(text.slice(from, to))) into.push({ start: from, end: to, block: blockIndex });
     start = end;
   };
