@@ -1,16 +1,14 @@
 /** Three agents in one room over one connection, and what they are made of. */
 import { defineAgent } from "../../src/agents/define.ts";
 import type { Dialect } from "../../src/dialects/contract.ts";
-import { Engine } from "../../src/engine/engine.ts";
 import { ProtocolError } from "../../src/model/errors.ts";
 import { isUrlPart } from "../../src/model/message.ts";
-import { type Log, NO_METER, SILENT_LOG } from "../../src/model/ports.ts";
-import { ServedAgentService } from "../../src/server/agent-service.ts";
+import { type Log, NO_METER } from "../../src/model/ports.ts";
 import { type Carriers, openCarriers } from "../../src/server/carriers/carriers.ts";
 import { createPeerAgent } from "../../src/server/carriers/peer-agent.ts";
 import { systemClock, systemTools, uuidIds } from "../../src/server/clock-and-ids.ts";
 import type { TaskStore } from "../../src/store/contract.ts";
-import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
+import { LIMITS, startEngine } from "../support/engine-services.ts";
 import { dialRoom } from "./room-channel.ts";
 import { createRoom } from "./room-dialect.ts";
 import type { RoomServer } from "./room-server.ts";
@@ -48,10 +46,7 @@ const asker = defineAgent({
   },
 });
 
-export async function openRoomStage(
-  room: RoomServer,
-  store: TaskStore = createMemoryStore({ clock: systemClock }),
-): Promise<RoomStage> {
+export async function openRoomStage(room: RoomServer, store?: TaskStore): Promise<RoomStage> {
   const steps: (() => void)[] = [];
   const waiting: (() => void)[] = [];
   const next = (signal: AbortSignal) =>
@@ -78,26 +73,7 @@ export async function openRoomStage(
     description: "Asks the oracle.",
   });
   const agents = { asker, counter, scout };
-  const engine = new Engine({ store, clock: systemClock, ids: uuidIds }, new Map(Object.entries(agents)));
-  await engine.start();
-  const services = new Map(
-    Object.keys(agents).map((name) => [
-      name,
-      new ServedAgentService({
-        name,
-        engine,
-        log: SILENT_LOG,
-        ids: uuidIds,
-        clock: systemClock,
-        interfaces: () => [],
-        authentication: {
-          identifies: false,
-          security: { schemes: {}, requirements: [] },
-          challenged: (error) => error,
-        },
-      }),
-    ]),
-  );
+  const { engine, services } = await startEngine(agents, store);
   const lines: string[] = [];
   const note = (_fields: unknown, message: string) => void lines.push(message);
   const log: Log = { debug: note, info: note, warn: note, error: note };
@@ -112,7 +88,6 @@ export async function openRoomStage(
     dial: (since, signal) =>
       dialRoom({ url: room.url, room: "lobby", participants, since, clock: systemClock, signal }),
   });
-  const limits = { maxDepth: 64, maxValues: 200_000, maxParts: 1_000, keepAliveMs: 60_000 };
   const carriers = await openCarriers({
     dialects: [dialect],
     agents,
@@ -122,7 +97,7 @@ export async function openRoomStage(
     serveRoute: (route) => engine.serveRoute(route),
     hostFor: () => ({
       ids: uuidIds,
-      limits,
+      limits: LIMITS,
       report: () => {},
       agents: services,
       replies: engine.replies,
@@ -130,7 +105,7 @@ export async function openRoomStage(
       context(agent, caller) {
         const service = services.get(agent);
         if (service === undefined) throw new ProtocolError("METHOD_NOT_FOUND", "Agent not found.");
-        return { ids: uuidIds, report: () => {}, service, caller, limits, agentOfTenant: () => undefined };
+        return { ids: uuidIds, report: () => {}, service, caller, limits: LIMITS, agentOfTenant: () => undefined };
       },
     }),
   });

@@ -1,15 +1,12 @@
-/** An engine with one agent, for dialects to speak to. */
+/** An engine with one agent, for dialects to serve. */
 import { defineAgent } from "../../src/agents/define.ts";
+import { waitForAbort } from "../../src/agents/tck.ts";
 import type { ServeContext } from "../../src/dialects/contract.ts";
 import { toolsOf } from "../../src/dialects/suite/join.ts";
-import { Engine } from "../../src/engine/engine.ts";
 import { ANONYMOUS } from "../../src/model/caller.ts";
 import type { Loss } from "../../src/model/loss.ts";
-import { SILENT_LOG } from "../../src/model/ports.ts";
-import { ServedAgentService } from "../../src/server/agent-service.ts";
-import { systemClock, uuidIds } from "../../src/server/clock-and-ids.ts";
 import type { TaskStore } from "../../src/store/contract.ts";
-import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
+import { LIMITS, startEngine } from "../support/engine-services.ts";
 
 export interface Stage {
   readonly context: ServeContext;
@@ -36,42 +33,21 @@ const agent = defineAgent({
         parts: [{ text: "see " }, { data: { n: 1 } }, { url: "https://file.example/a" }],
       });
     } else if (word === "wait") {
-      await new Promise<void>((resolve) => {
-        turn.signal.addEventListener("abort", () => resolve());
-      });
+      await waitForAbort(turn.signal);
     } else yield turn.completed(`${turn.history.length} messages before, now ${turn.text}`);
     return undefined;
   },
 });
 
 export async function createStage(): Promise<Stage> {
-  const store = createMemoryStore({ clock: systemClock });
-  const engine = new Engine({ store, clock: systemClock, ids: uuidIds }, new Map([["stagehand", agent]]));
-  await engine.start();
-  const service = new ServedAgentService({
-    name: "stagehand",
-    engine,
-    log: SILENT_LOG,
-    ids: uuidIds,
-    clock: systemClock,
-    interfaces: () => [],
-    authentication: {
-      identifies: false,
-      security: { schemes: {}, requirements: [] },
-      challenged: (error) => error,
-    },
-  });
+  const { engine, services, store } = await startEngine({ stagehand: agent });
+  const service = services.get("stagehand");
+  if (service === undefined) throw new Error("The agent is not served.");
   const losses: Loss[] = [];
   return {
     store,
     losses,
-    context: {
-      ...toolsOf(losses),
-      service,
-      caller: ANONYMOUS,
-      limits: { maxDepth: 64, maxValues: 200_000, maxParts: 1_000, keepAliveMs: 60_000 },
-      agentOfTenant: () => undefined,
-    },
+    context: { ...toolsOf(losses), service, caller: ANONYMOUS, limits: LIMITS, agentOfTenant: () => undefined },
     close: () => engine.close(),
   };
 }

@@ -1,8 +1,10 @@
 /** What a test opens is closed with it, the newest first; what is opened outside a test, with the tests of the file. */
 import { mkdtempSync, rmSync } from "node:fs";
+import { Server as HttpServer } from "node:http";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type Server as GrpcServer, ServerCredentials } from "@grpc/grpc-js";
 import { afterAll, onTestFinished, TestRunner } from "vitest";
 import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
 
@@ -29,8 +31,20 @@ export function createFolder(): string {
 /** Listens on a free port of the loopback address, and returns the port. */
 export async function listen(server: Server): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  closeLater(() => server.close());
+  closeLater(() => {
+    if (server instanceof HttpServer) server.closeAllConnections();
+    server.close();
+  });
   return (server.address() as AddressInfo).port;
+}
+
+export function listenGrpc(server: GrpcServer): Promise<number> {
+  closeLater(() => server.forceShutdown());
+  return new Promise((resolve, reject) => {
+    server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, port) =>
+      error === null ? resolve(port) : reject(error),
+    );
+  });
 }
 
 /** A port that was free a moment ago. */

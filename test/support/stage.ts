@@ -5,12 +5,11 @@ import { waitForAbort } from "../../src/agents/tck.ts";
 import type { AgentTurn } from "../../src/agents/turn.ts";
 import type { Agent, AgentEvent, MessageDraft } from "../../src/engine/agent.ts";
 import { isTextPart } from "../../src/model/message.ts";
+import { createDeferred } from "../../src/wire/link.ts";
 
 interface Gate {
-  readonly passed: Promise<void>;
-  readonly open: () => void;
-  readonly reached: Promise<void>;
-  readonly reach: () => void;
+  readonly passed: ReturnType<typeof createDeferred>;
+  readonly reached: ReturnType<typeof createDeferred>;
 }
 
 /** Where scripted runs wait for the test, and what is known of them. */
@@ -25,19 +24,19 @@ export class Stage {
 
   /** Lets every run pass that waits at the gate or comes to it later. */
   open(name: string): void {
-    this.#gate(name).open();
+    this.#gate(name).passed.resolve();
   }
 
   /** Resolves when a run has come to the gate. */
   reached(name: string): Promise<void> {
-    return this.#gate(name).reached;
+    return this.#gate(name).reached.promise;
   }
 
   /** The run's side of the gate. */
   async pass(name: string): Promise<void> {
     const gate = this.#gate(name);
-    gate.reach();
-    await gate.passed;
+    gate.reached.resolve();
+    await gate.passed.promise;
   }
 
   agent(definition: Partial<AgentDefinition> = {}): Agent {
@@ -52,15 +51,7 @@ export class Stage {
   #gate(name: string): Gate {
     let gate = this.#gates.get(name);
     if (gate === undefined) {
-      let open = () => {};
-      let reach = () => {};
-      const passed = new Promise<void>((resolve) => {
-        open = resolve;
-      });
-      const reached = new Promise<void>((resolve) => {
-        reach = resolve;
-      });
-      gate = { passed, open, reached, reach };
+      gate = { passed: createDeferred(), reached: createDeferred() };
       this.#gates.set(name, gate);
     }
     return gate;
