@@ -1,36 +1,23 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createTckAgent } from "../../src/agents/tck.ts";
 import { runInProcess } from "../../src/cli/testing/run-in-process.ts";
 import type { Report } from "../../src/conformance/index.ts";
-import { type DragomanServer, serve } from "../../src/server/serve.ts";
+import { createFolder, startServer } from "../support/lifecycle.ts";
 import { drop, get } from "./paths.ts";
-import { type SpoilingProxy, startProxy } from "./proxy.ts";
+import { startProxy } from "./proxy.ts";
 
-let server: DragomanServer;
-let spoiled: DragomanServer;
-let proxy: SpoilingProxy;
-let folder: string;
-
-beforeAll(async () => {
-  const agents = { tck: createTckAgent({ streamingTimeoutMs: 100 }) };
-  folder = await mkdtemp(join(tmpdir(), "conformance-"));
-  server = await serve({ agents, port: 0 });
-  proxy = await startProxy();
-  spoiled = await serve({ agents, port: 0, publicUrl: proxy.url });
-  proxy.to(`http://127.0.0.1:${spoiled.port}`);
-  proxy.spoil({
-    answer: ({ body }) => {
-      if (get(body, "error.code") === -32001) drop(body, "jsonrpc");
-    },
-  });
-});
-
-afterAll(async () => {
-  await Promise.all([server.close(), spoiled.close(), proxy.close()]);
-  await rm(folder, { recursive: true });
+const agents = { tck: createTckAgent({ streamingTimeoutMs: 100 }) };
+const folder = createFolder();
+const server = await startServer({ agents });
+const proxy = await startProxy();
+const spoiled = await startServer({ agents, publicUrl: proxy.url });
+proxy.to(`http://127.0.0.1:${spoiled.port}`);
+proxy.spoil({
+  answer: ({ body }) => {
+    if (get(body, "error.code") === -32001) drop(body, "jsonrpc");
+  },
 });
 
 const conformance = (...words: readonly string[]) => runInProcess("conformance", ...words);

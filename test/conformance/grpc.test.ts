@@ -1,16 +1,15 @@
-import { Server, ServerCredentials, type ServiceError, type sendUnaryData, status } from "@grpc/grpc-js";
-import { afterEach, describe, expect, it } from "vitest";
+import { Server, type ServiceError, type sendUnaryData, status } from "@grpc/grpc-js";
+import { describe, expect, it } from "vitest";
 import { MESSAGE_CODECS } from "../../src/cli/commands/conformance.ts";
 import { runConformance } from "../../src/conformance/index.ts";
+import { listenGrpc } from "../support/lifecycle.ts";
+import { checksOf } from "./report-helpers.ts";
 
 /** A gRPC service that does whatever a test says, with bytes in and out. */
 const SERVICE = "lf.a2a.v1.A2AService";
 type Answer = (method: string, bytes: Buffer) => Uint8Array | Partial<ServiceError>;
 
-let server: Server | undefined;
-afterEach(() => server?.forceShutdown());
-
-async function start(methods: readonly string[], answer: Answer): Promise<string> {
+async function start(methods: readonly string[], answer: Answer) {
   const identity = (buffer: Buffer) => buffer;
   const definition = Object.fromEntries(
     methods.map((method) => [
@@ -36,14 +35,9 @@ async function start(methods: readonly string[], answer: Answer): Promise<string
       },
     ]),
   );
-  server = new Server();
+  const server = new Server();
   server.addService(definition, implementation);
-  const port = await new Promise<number>((resolve, reject) => {
-    server?.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, bound) =>
-      error === null ? resolve(bound) : reject(error),
-    );
-  });
-  return `127.0.0.1:${port}`;
+  return { url: `127.0.0.1:${await listenGrpc(server)}`, server };
 }
 
 async function outcomes(url: string, ...only: readonly string[]): Promise<Record<string, string>> {
@@ -59,26 +53,25 @@ async function outcomes(url: string, ...only: readonly string[]): Promise<Record
     only,
     requestTimeoutMs: 2_000,
   });
-  const results = report.groups.flatMap(({ requirements }) => requirements.flatMap(({ checks }) => checks));
-  return Object.fromEntries(results.map(({ name, reason, status }) => [name, `${status}: ${reason ?? ""}`]));
+  return Object.fromEntries(checksOf(report).map(({ name, reason, status }) => [name, `${status}: ${reason ?? ""}`]));
 }
 
 const TASK = MESSAGE_CODECS["1.0"].encode("Task", { id: "t", status: { state: "TASK_STATE_COMPLETED" } });
 
 describe("gRPC interfaces", () => {
   it("fail when bytes that are no message are taken", async () => {
-    const url = await start(["GetTask", "SendMessage"], () => TASK);
+    const { url } = await start(["GetTask", "SendMessage"], () => TASK);
     const found = await outcomes(url, "no-message-bytes");
     expect(found["no-message-bytes"]).toMatch(/^failed: bytes that are not a message were accepted/);
   });
 
   it("fail when methods exist that are none", async () => {
-    const url = await start(["GetTask", "ConformanceUnknown"], () => TASK);
+    const { url } = await start(["GetTask", "ConformanceUnknown"], () => TASK);
     expect((await outcomes(url, "no-rpc-method"))["no-rpc-method"]).toMatch(/^failed: a method that does not exist/);
   });
 
   it("fail when an error is told by its status alone", async () => {
-    const url = await start(["GetTask"], () => ({ code: status.NOT_FOUND, details: "no such task" }));
+    const { url } = await start(["GetTask"], () => ({ code: status.NOT_FOUND, details: "no such task" }));
     const found = await outcomes(url, "get-unknown-task", "statuses-name-reason", "errors-have-their-code");
     expect(found["get-unknown-task"]).toMatch(/^passed/);
     expect(found["errors-have-their-code"]).toMatch(/^passed/);
@@ -86,10 +79,10 @@ describe("gRPC interfaces", () => {
   });
 
   it("fail when answers are no messages, or do not come", async () => {
-    const garbled = await start(["GetTask"], () => Uint8Array.of(0x0a, 0xff));
-    expect((await outcomes(garbled, "get-unknown-task"))["get-unknown-task"]).toBe("failed: the answer is not a Task");
-    server?.forceShutdown();
-    expect((await outcomes(garbled, "get-unknown-task"))["get-unknown-task"]).toMatch(/^failed: .*(connect|ECONN)/i);
+    const { server, url } = await start(["GetTask"], () => Uint8Array.of(0x0a, 0xff));
+    expect((await outcomes(url, "get-unknown-task"))["get-unknown-task"]).toBe("failed: the answer is not a Task");
+    server.forceShutdown();
+    expect((await outcomes(url, "get-unknown-task"))["get-unknown-task"]).toMatch(/^failed: .*(connect|ECONN)/i);
   });
 
   it("are said to be untested where nobody knows their bytes", async () => {

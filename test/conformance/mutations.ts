@@ -96,217 +96,146 @@ const text = (value: string) => [{ text: value }];
 
 let lastTime = 0;
 
-export const MUTATIONS: readonly Mutation[] = [
+/** By the name of the check: a mistake that it must notice, or one with what it takes to see it. */
+const MISTAKES: Readonly<Record<string, Spoiler | Omit<Mutation, "check">>> = {
   // The card.
-  { check: "card-fetched", wrong: onCard(({ headers }) => set(headers, "content-type", "text/html")) },
-  { check: "card-members", wrong: onCard(({ body }) => drop(body, "skills.0.tags")) },
-  { check: "card-has-interface", wrong: onCard(({ body }) => set(body, "supportedInterfaces", [])) },
-  { check: "card-interfaces-complete", wrong: onCard(({ body }) => drop(body, "supportedInterfaces.1.url")) },
-  { check: "card-proto-json", wrong: onCard(({ body }) => set(body, "securitySchemes", { key: { type: "apiKey" } })) },
-  { check: "card-cache-control", wrong: onCard(({ headers }) => drop(headers, "cache-control")) },
-  { check: "card-etag", wrong: onCard(({ headers }) => drop(headers, "etag")) },
-  { check: "card-last-modified", wrong: onCard(({ headers }) => drop(headers, "last-modified")) },
-  {
-    check: "card-signature-header",
+  "card-fetched": onCard(({ headers }) => set(headers, "content-type", "text/html")),
+  "card-members": onCard(({ body }) => drop(body, "skills.0.tags")),
+  "card-has-interface": onCard(({ body }) => set(body, "supportedInterfaces", [])),
+  "card-interfaces-complete": onCard(({ body }) => drop(body, "supportedInterfaces.1.url")),
+  "card-proto-json": onCard(({ body }) => set(body, "securitySchemes", { key: { type: "apiKey" } })),
+  "card-cache-control": onCard(({ headers }) => drop(headers, "cache-control")),
+  "card-etag": onCard(({ headers }) => drop(headers, "etag")),
+  "card-last-modified": onCard(({ headers }) => drop(headers, "last-modified")),
+  "card-signature-header": {
     plays: onCard(({ body }) => set(body, "signatures", [signature({ alg: "ES256", kid: "k", typ: "JOSE" })])),
     wrong: onCard(({ body }) => set(body, "signatures", [signature({ alg: "ES256" })])),
   },
 
   // Service parameters.
-  { check: "interface-answers", wrong: onError("GetTask", -32603) },
-  { check: "version-not-spoken", wrong: onHeader((headers) => set(headers, "a2a-version", "1.0")) },
-  { check: "version-absent", wrong: onHeader((headers) => set(headers, "a2a-version", "1.0")) },
-  {
-    check: "version-with-patch",
-    wrong: onHeader((headers) => {
-      if (headers["a2a-version"] === "1.0.7") headers["a2a-version"] = "99.0";
-    }),
+  "interface-answers": onError("GetTask", -32603),
+  "version-not-spoken": onHeader((headers) => set(headers, "a2a-version", "1.0")),
+  "version-absent": onHeader((headers) => set(headers, "a2a-version", "1.0")),
+  "version-with-patch": onHeader((headers) => {
+    if (headers["a2a-version"] === "1.0.7") headers["a2a-version"] = "99.0";
+  }),
+  "parameter-names-without-case": onHeader((headers, { rawNames }) => {
+    if (!rawNames.includes("A2A-Version")) drop(headers, "a2a-version");
+  }),
+  "extensions-unknown": {
+    answer: ({ headers }, request) => set(headers, "a2a-extensions", request.headers["a2a-extensions"] ?? ""),
   },
-  {
-    check: "parameter-names-without-case",
-    wrong: onHeader((headers, { rawNames }) => {
-      if (!rawNames.includes("A2A-Version")) drop(headers, "a2a-version");
-    }),
-  },
-  {
-    check: "extensions-unknown",
-    wrong: {
-      answer: ({ headers }, request) => set(headers, "a2a-extensions", request.headers["a2a-extensions"] ?? ""),
-    },
-  },
-  {
-    check: "extension-required",
+  "extension-required": {
     stage: "strict",
     wrong: onHeader((headers) => set(headers, "a2a-extensions", EXTENSION)),
   },
 
   // Sending.
-  { check: "send-answer", wrong: onResult("SendMessage", (result) => set(result, "message", { messageId: "m" })) },
-  {
-    check: "send-waits",
-    wrong: onParams("SendMessage", (params) => set(params, "configuration", { returnImmediately: true })),
+  "send-answer": onResult("SendMessage", (result) => set(result, "message", { messageId: "m" })),
+  "send-waits": onParams("SendMessage", (params) => set(params, "configuration", { returnImmediately: true })),
+  "send-returns-immediately": onParams("SendMessage", (params) => drop(params, "configuration")),
+  "send-answer-is-complete": onResult("SendMessage", (result) => drop(result, "task.artifacts")),
+  "send-returns-when-interrupted": {
+    request: (request) => (methodOf(request) === "SendMessage" ? "silence" : undefined),
   },
-  { check: "send-returns-immediately", wrong: onParams("SendMessage", (params) => drop(params, "configuration")) },
-  { check: "send-answer-is-complete", wrong: onResult("SendMessage", (result) => drop(result, "task.artifacts")) },
-  {
-    check: "send-returns-when-interrupted",
-    wrong: { request: (request) => (methodOf(request) === "SendMessage" ? "silence" : undefined) },
-  },
-  { check: "send-incomplete", wrong: onParams("SendMessage", (params) => set(params, "message.role", "ROLE_USER")) },
-  { check: "send-without-parts", wrong: onParams("SendMessage", (params) => set(params, "message.parts", text("x"))) },
-  { check: "send-unknown-members", wrong: refusing("SendMessage", -32602) },
-  { check: "send-to-ended-task", wrong: onParams("SendMessage", (params) => drop(params, "message.taskId")) },
-  {
-    check: "send-foreign-content",
-    wrong: onParams("SendMessage", (params) => set(params, "message.parts", text("x"))),
-  },
-  { check: "send-to-unknown-task", wrong: onParams("SendMessage", (params) => drop(params, "message.taskId")) },
-  { check: "task-ids-are-new", wrong: onResult("SendMessage", (result) => set(result, "task.id", "same")) },
-  { check: "context-generated", wrong: onResult("SendMessage", (result) => drop(result, "task.contextId")) },
-  { check: "context-of-client", wrong: onResult("SendMessage", (result) => set(result, "task.contextId", "another")) },
-  {
-    check: "context-of-task",
-    wrong: onResult("SendMessage", (result, request) => {
-      if (get(request.body, "params.message.taskId") !== undefined) set(result, "task.contextId", "another");
-    }),
-  },
-  {
-    check: "context-contradicts-task",
-    wrong: onParams("SendMessage", (params) => drop(params, "message.contextId")),
-  },
-  {
-    check: "demand-for-authentication",
-    wrong: onResult("SendMessage", (result) => drop(result, "task.status.message")),
-  },
+  "send-incomplete": onParams("SendMessage", (params) => set(params, "message.role", "ROLE_USER")),
+  "send-without-parts": onParams("SendMessage", (params) => set(params, "message.parts", text("x"))),
+  "send-unknown-members": refusing("SendMessage", -32602),
+  "send-to-ended-task": onParams("SendMessage", (params) => drop(params, "message.taskId")),
+  "send-foreign-content": onParams("SendMessage", (params) => set(params, "message.parts", text("x"))),
+  "send-to-unknown-task": onParams("SendMessage", (params) => drop(params, "message.taskId")),
+  "task-ids-are-new": onResult("SendMessage", (result) => set(result, "task.id", "same")),
+  "context-generated": onResult("SendMessage", (result) => drop(result, "task.contextId")),
+  "context-of-client": onResult("SendMessage", (result) => set(result, "task.contextId", "another")),
+  "context-of-task": onResult("SendMessage", (result, request) => {
+    if (get(request.body, "params.message.taskId") !== undefined) set(result, "task.contextId", "another");
+  }),
+  "context-contradicts-task": onParams("SendMessage", (params) => drop(params, "message.contextId")),
+  "demand-for-authentication": onResult("SendMessage", (result) => drop(result, "task.status.message")),
 
   // Tasks.
-  { check: "get-task", wrong: onResult("GetTask", (task) => set(task, "id", "another")) },
-  { check: "get-unknown-task", wrong: onError("GetTask", -32602) },
-  { check: "history-bounded", wrong: onParams("GetTask", (params) => drop(params, "historyLength")) },
-  { check: "history-none", wrong: onParams("GetTask", (params) => drop(params, "historyLength")) },
-  { check: "history-none-in-answer", wrong: onParams("SendMessage", (params) => drop(params, "configuration")) },
-  { check: "history-in-order", wrong: onResult("GetTask", (task) => list(task, "history").reverse()) },
-  { check: "cancel-task", wrong: onResult("CancelTask", (task) => set(task, "id", "another")) },
-  { check: "cancel-ended-task", wrong: onError("CancelTask", -32001) },
-  { check: "cancel-unknown-task", wrong: onError("CancelTask", -32002) },
-  { check: "cancel-twice", wrong: secondTime("CancelTask", -32603) },
-  {
-    check: "ended-task-stays",
-    wrong: onResult("GetTask", (task) => set(task, "status.timestamp", new Date(++lastTime).toISOString())),
-  },
+  "get-task": onResult("GetTask", (task) => set(task, "id", "another")),
+  "get-unknown-task": onError("GetTask", -32602),
+  "history-bounded": onParams("GetTask", (params) => drop(params, "historyLength")),
+  "history-none": onParams("GetTask", (params) => drop(params, "historyLength")),
+  "history-none-in-answer": onParams("SendMessage", (params) => drop(params, "configuration")),
+  "history-in-order": onResult("GetTask", (task) => list(task, "history").reverse()),
+  "cancel-task": onResult("CancelTask", (task) => set(task, "id", "another")),
+  "cancel-ended-task": onError("CancelTask", -32001),
+  "cancel-unknown-task": onError("CancelTask", -32002),
+  "cancel-twice": secondTime("CancelTask", -32603),
+  "ended-task-stays": onResult("GetTask", (task) => set(task, "status.timestamp", new Date(++lastTime).toISOString())),
 
   // Lists.
-  { check: "list-pages", wrong: onResult("ListTasks", (page) => set(page, "nextPageToken", "")) },
-  {
-    check: "list-order",
-    wrong: onResult("ListTasks", (page) => {
-      for (const [at, task] of list(page, "tasks").entries()) set(task, "status.timestamp", new Date(at).toISOString());
-    }),
-  },
-  { check: "list-members", wrong: onResult("ListTasks", (page) => drop(page, "nextPageToken")) },
-  {
-    check: "list-artifacts",
-    wrong: onResult("ListTasks", (page) => {
-      for (const task of list(page, "tasks")) set(task, "artifacts", []);
-    }),
-  },
-  { check: "list-nonsense", wrong: onParams("ListTasks", (params) => set(params, "historyLength", 0)) },
-  {
-    check: "list-since",
-    wrong: onParams("ListTasks", (params) => {
-      const time = String(get(params, "statusTimestampAfter"));
-      set(params, "statusTimestampAfter", new Date(Date.parse(time) + 1).toISOString());
-    }),
-  },
-  { check: "list-filters", wrong: onParams("ListTasks", (params) => drop(params, "contextId")) },
+  "list-pages": onResult("ListTasks", (page) => set(page, "nextPageToken", "")),
+  "list-order": onResult("ListTasks", (page) => {
+    for (const [at, task] of list(page, "tasks").entries()) set(task, "status.timestamp", new Date(at).toISOString());
+  }),
+  "list-members": onResult("ListTasks", (page) => drop(page, "nextPageToken")),
+  "list-artifacts": onResult("ListTasks", (page) => {
+    for (const task of list(page, "tasks")) set(task, "artifacts", []);
+  }),
+  "list-nonsense": onParams("ListTasks", (params) => set(params, "historyLength", 0)),
+  "list-since": onParams("ListTasks", (params) => {
+    const time = String(get(params, "statusTimestampAfter"));
+    set(params, "statusTimestampAfter", new Date(Date.parse(time) + 1).toISOString());
+  }),
+  "list-filters": onParams("ListTasks", (params) => drop(params, "contextId")),
 
   // Content.
-  {
-    check: "empty-content",
-    wrong: onResult("GetTask", (task) => {
-      for (const said of list(task, "history"))
-        set(
-          said,
-          "parts",
-          list(said, "parts").filter((part) => get(part, "text") !== ""),
-        );
-    }),
-  },
-  {
-    check: "bytes-come-back",
-    wrong: onResult("GetTask", (task) => {
-      for (const said of list(task, "history")) set(said, "parts.1.raw", "AAECAw==");
-    }),
-  },
+  "empty-content": onResult("GetTask", (task) => {
+    for (const said of list(task, "history"))
+      set(
+        said,
+        "parts",
+        list(said, "parts").filter((part) => get(part, "text") !== ""),
+      );
+  }),
+  "bytes-come-back": onResult("GetTask", (task) => {
+    for (const said of list(task, "history")) set(said, "parts.1.raw", "AAECAw==");
+  }),
 
   // Streams.
-  { check: "streaming-not-offered", stage: "silent", wrong: onError("SendStreamingMessage", -32603) },
-  { check: "stream-opens", wrong: refusing("SendStreamingMessage", -32603) },
-  { check: "stream-of-message", wrong: eventsOf((event) => [event, event]) },
-  { check: "stream-of-task", wrong: eventsOf((event, at) => (at === 0 ? [] : [event])) },
-  {
-    check: "stream-adds-up",
-    wrong: eventsOf((event) => (kindOf(event) === "artifactUpdate" ? [] : [event])),
-  },
-  { check: "subscribe-begins-with-task", wrong: eventsOf((event, at) => (at === 0 ? [statusIn(event)] : [event])) },
-  { check: "subscribe-ends-with-task", wrong: eventsOf((event) => (isEnd(event) ? [END] : [event])) },
-  { check: "subscribe-to-ended-task", wrong: onError("SubscribeToTask", -32001) },
-  { check: "subscribe-to-unknown-task", wrong: onError("SubscribeToTask", -32004) },
-  {
-    check: "streams-agree",
-    wrong: eventsOf((event, _at, stream) => {
-      if (stream === 1) drop(event, "result.statusUpdate.status.timestamp");
-      return [event];
-    }),
-  },
-  {
-    check: "streams-are-apart",
-    wrong: eventsOf((event, at) => (at > 0 ? [END] : [event])),
-  },
-  { check: "client-leaves", wrong: onResult("GetTask", (task) => set(task, "status.state", "TASK_STATE_CANCELED")) },
-  {
-    check: "streams-stay-for-authentication",
-    wrong: eventsOf((event) => (stateOf(event) === "TASK_STATE_AUTH_REQUIRED" ? [event, END] : [event])),
-  },
+  "streaming-not-offered": { stage: "silent", wrong: onError("SendStreamingMessage", -32603) },
+  "stream-opens": refusing("SendStreamingMessage", -32603),
+  "stream-of-message": eventsOf((event) => [event, event]),
+  "stream-of-task": eventsOf((event, at) => (at === 0 ? [] : [event])),
+  "stream-adds-up": eventsOf((event) => (kindOf(event) === "artifactUpdate" ? [] : [event])),
+  "subscribe-begins-with-task": eventsOf((event, at) => (at === 0 ? [statusIn(event)] : [event])),
+  "subscribe-ends-with-task": eventsOf((event) => (isEnd(event) ? [END] : [event])),
+  "subscribe-to-ended-task": onError("SubscribeToTask", -32001),
+  "subscribe-to-unknown-task": onError("SubscribeToTask", -32004),
+  "streams-agree": eventsOf((event, _at, stream) => {
+    if (stream === 1) drop(event, "result.statusUpdate.status.timestamp");
+    return [event];
+  }),
+  "streams-are-apart": eventsOf((event, at) => (at > 0 ? [END] : [event])),
+  "client-leaves": onResult("GetTask", (task) => set(task, "status.state", "TASK_STATE_CANCELED")),
+  "streams-stay-for-authentication": eventsOf((event) =>
+    stateOf(event) === "TASK_STATE_AUTH_REQUIRED" ? [event, END] : [event],
+  ),
 
   // Push notifications.
-  { check: "push-create", wrong: onResult("CreateTaskPushNotificationConfig", (config) => drop(config, "id")) },
-  {
-    check: "push-create-for-unknown-task",
-    wrong: answering("CreateTaskPushNotificationConfig", { id: "x", url: "https://example.com" }),
-  },
-  {
-    check: "push-get",
-    wrong: onResult("GetTaskPushNotificationConfig", (config) => set(config, "url", "https://x.example")),
-  },
-  {
-    check: "push-get-unknown",
-    wrong: answering("GetTaskPushNotificationConfig", { id: "x", url: "https://x.example" }),
-  },
-  { check: "push-list", wrong: onResult("ListTaskPushNotificationConfigs", (page) => set(page, "configs", [])) },
-  { check: "push-delete", wrong: answering("DeleteTaskPushNotificationConfig", null) },
-  { check: "push-delete-twice", wrong: secondTime("DeleteTaskPushNotificationConfig", -32001) },
-  { check: "push-inline", wrong: onParams("SendMessage", (params) => drop(params, "configuration")) },
-  { check: "push-delivered", wrong: { deliver: () => undefined } },
-  {
-    check: "push-credentials",
-    wrong: { deliver: ({ headers: { authorization: _, ...headers }, body }) => ({ headers, body }) },
-  },
-  {
-    check: "push-body",
-    wrong: { deliver: ({ headers, body }) => ({ headers, body: JSON.stringify(get(JSON.parse(body), "task")) }) },
-  },
-  {
-    check: "push-headers",
-    wrong: { deliver: ({ headers, body }) => ({ headers: { ...headers, "content-type": "text/plain" }, body }) },
-  },
-  {
-    check: "push-to-private-address",
+  "push-create": onResult("CreateTaskPushNotificationConfig", (config) => drop(config, "id")),
+  "push-create-for-unknown-task": answering("CreateTaskPushNotificationConfig", {
+    id: "x",
+    url: "https://example.com",
+  }),
+  "push-get": onResult("GetTaskPushNotificationConfig", (config) => set(config, "url", "https://x.example")),
+  "push-get-unknown": answering("GetTaskPushNotificationConfig", { id: "x", url: "https://x.example" }),
+  "push-list": onResult("ListTaskPushNotificationConfigs", (page) => set(page, "configs", [])),
+  "push-delete": answering("DeleteTaskPushNotificationConfig", null),
+  "push-delete-twice": secondTime("DeleteTaskPushNotificationConfig", -32001),
+  "push-inline": onParams("SendMessage", (params) => drop(params, "configuration")),
+  "push-delivered": { deliver: () => undefined },
+  "push-credentials": { deliver: ({ headers: { authorization: _, ...headers }, body }) => ({ headers, body }) },
+  "push-body": { deliver: ({ headers, body }) => ({ headers, body: JSON.stringify(get(JSON.parse(body), "task")) }) },
+  "push-headers": { deliver: ({ headers, body }) => ({ headers: { ...headers, "content-type": "text/plain" }, body }) },
+  "push-to-private-address": {
     plays: refusing("CreateTaskPushNotificationConfig", -32602),
     wrong: answering("CreateTaskPushNotificationConfig", { id: "x", url: "http://169.254.169.254/" }),
   },
-  {
-    check: "push-not-offered",
+  "push-not-offered": {
     plays: {
       ...onCard(({ body }) => set(body, "capabilities.pushNotifications", false)),
       ...forPush(() => ({ error: { code: -32003, message: "no" } })),
@@ -318,66 +247,54 @@ export const MUTATIONS: readonly Mutation[] = [
   },
 
   // Callers.
-  { check: "extended-card-not-offered", wrong: onError("GetExtendedAgentCard", -32007) },
-  { check: "extended-card", stage: "guarded", wrong: answering("GetExtendedAgentCard", {}) },
-  {
-    check: "extended-card-for-nobody",
+  "extended-card-not-offered": onError("GetExtendedAgentCard", -32007),
+  "extended-card": { stage: "guarded", wrong: answering("GetExtendedAgentCard", {}) },
+  "extended-card-for-nobody": {
     stage: "guarded",
     wrong: onHeader((headers) => set(headers, "authorization", "Bearer alice")),
   },
-  {
-    check: "credentials-are-asked-for",
+  "credentials-are-asked-for": {
     stage: "guarded",
     plays: { ...asking(), request: (request) => withoutCredentials(request) },
     wrong: asking(),
   },
-  {
-    check: "tasks-of-others",
+  "tasks-of-others": {
     stage: "guarded",
     wrong: onHeader((headers) => set(headers, "authorization", "Bearer alice")),
   },
-  {
-    check: "lists-of-others",
+  "lists-of-others": {
     stage: "guarded",
     wrong: onHeader((headers) => set(headers, "authorization", "Bearer alice")),
   },
-  {
-    check: "other-tenant",
+  "other-tenant": {
     plays: { ...tenanted(), ...refusing("GetTask", -32001, isOtherTenant) },
     wrong: { ...tenanted(), request: (request) => withoutTenant(request) },
   },
 
   // Envelopes.
-  { check: "no-json", wrong: { answer: ({ body }) => set(body, "error.code", -32600) } },
-  { check: "no-request", wrong: { answer: ({ body }) => set(body, "error.code", -32602) } },
-  { check: "no-method", wrong: { answer: ({ body }) => set(body, "error.code", -32600) } },
-  { check: "no-params", wrong: { answer: ({ body }) => set(body, "error.code", -32001) } },
-  {
-    check: "envelope-errors-are-responses",
-    wrong: { answer: (answer) => set(answer, "status", get(answer.body, "id") === null ? 400 : answer.status) },
+  "no-json": { answer: ({ body }) => set(body, "error.code", -32600) },
+  "no-request": { answer: ({ body }) => set(body, "error.code", -32602) },
+  "no-method": { answer: ({ body }) => set(body, "error.code", -32600) },
+  "no-params": { answer: ({ body }) => set(body, "error.code", -32001) },
+  "envelope-errors-are-responses": {
+    answer: (answer) => set(answer, "status", get(answer.body, "id") === null ? 400 : answer.status),
   },
-  {
-    check: "ids-come-back",
-    wrong: {
-      answer: ({ body }) => {
-        if (get(body, "id") === 0) set(body, "id", null);
-      },
+  "ids-come-back": {
+    answer: ({ body }) => {
+      if (get(body, "id") === 0) set(body, "id", null);
     },
   },
-  {
-    check: "no-route",
+  "no-route": {
     binding: "HTTP+JSON",
     wrong: { answer: (answer, { path }) => set(answer, "status", path.includes("conformance") ? 200 : answer.status) },
   },
-  {
-    check: "no-json-body",
+  "no-json-body": {
     binding: "HTTP+JSON",
     wrong: { answer: (answer, { path }) => set(answer, "status", path.includes("message:send") ? 500 : answer.status) },
   },
 
   // What only 0.3 has.
-  {
-    check: "old-subscribe-verbs",
+  "old-subscribe-verbs": {
     binding: "HTTP+JSON",
     version: "0.3",
     wrong: {
@@ -385,61 +302,51 @@ export const MUTATIONS: readonly Mutation[] = [
         method === "GET" && path.includes(":subscribe") ? { status: 405, headers: {}, body: "" } : undefined,
     },
   },
-  {
-    check: "old-push-bodies",
+  "old-push-bodies": {
     binding: "HTTP+JSON",
     version: "0.3",
     wrong: {
       request: ({ body }) => (get(body, "parent") === undefined ? undefined : { status: 400, headers: {}, body: "" }),
     },
   },
-  {
-    check: "old-objects-have-kinds",
+  "old-objects-have-kinds": {
     version: "0.3",
     wrong: onResult("message/send", (result) => set(result, "kind", "job")),
   },
 
   // What is judged in passing.
-  { check: "tasks-complete", after: ["get-task"], wrong: onResult("GetTask", (task) => drop(task, "status")) },
-  {
-    check: "messages-complete",
+  "tasks-complete": { after: ["get-task"], wrong: onResult("GetTask", (task) => drop(task, "status")) },
+  "messages-complete": {
     after: ["get-task"],
     wrong: onResult("GetTask", (task) => drop(task, "history.0.messageId")),
   },
-  {
-    check: "artifacts-complete",
+  "artifacts-complete": {
     after: ["send-answer-is-complete"],
     wrong: onResult("GetTask", (task) => drop(task, "artifacts.0.artifactId")),
   },
-  {
-    check: "parts-of-one-kind",
+  "parts-of-one-kind": {
     after: ["get-task"],
     wrong: onResult("GetTask", (task) => set(task, "history.0.parts.0.url", "https://example.com")),
   },
-  {
-    check: "names-in-camel-case",
+  "names-in-camel-case": {
     after: ["get-task"],
     wrong: onResult("GetTask", (task) => set(task, "context_id", "c")),
   },
-  {
-    check: "states-and-roles-spelled",
+  "states-and-roles-spelled": {
     after: ["get-task"],
     wrong: onResult("GetTask", (task) => set(task, "history.0.role", "user")),
   },
-  {
-    check: "times-in-utc",
+  "times-in-utc": {
     after: ["get-task"],
     wrong: onResult("GetTask", (task) => set(task, "status.timestamp", "2026-01-01T00:00:00+02:00")),
   },
-  { check: "no-discriminators", after: ["get-task"], wrong: onResult("GetTask", (task) => set(task, "kind", "task")) },
-  {
-    check: "kinds-told",
+  "no-discriminators": { after: ["get-task"], wrong: onResult("GetTask", (task) => set(task, "kind", "task")) },
+  "kinds-told": {
     version: "0.3",
     after: ["get-task"],
     wrong: onResult("tasks/get", (task) => drop(task, "history.0.kind")),
   },
-  {
-    check: "final-told",
+  "final-told": {
     version: "0.3",
     after: ["stream-opens"],
     wrong: eventsOf((event) => {
@@ -447,35 +354,30 @@ export const MUTATIONS: readonly Mutation[] = [
       return [event];
     }),
   },
-  {
-    check: "events-framed",
+  "events-framed": {
     after: ["stream-opens"],
     wrong: eventsOf((event) => {
       set(event, "id", "another");
       return [event];
     }),
   },
-  {
-    check: "responses-formed",
+  "responses-formed": {
     after: ["get-task"],
     wrong: { answer: ({ body }) => drop(body, "jsonrpc") },
   },
-  {
-    check: "responses-are-json",
+  "responses-are-json": {
     after: ["get-task"],
     wrong: {
       answer: ({ headers }, request) =>
         set(headers, "content-type", isCard(request) ? "application/json" : "text/plain"),
     },
   },
-  {
-    check: "answers-are-a2a-json",
+  "answers-are-a2a-json": {
     binding: "HTTP+JSON",
     after: ["get-task"],
     wrong: { answer: ({ headers }) => set(headers, "content-type", "application/json") },
   },
-  {
-    check: "errors-have-their-code",
+  "errors-have-their-code": {
     binding: "HTTP+JSON",
     after: ["get-unknown-task"],
     wrong: {
@@ -484,29 +386,53 @@ export const MUTATIONS: readonly Mutation[] = [
       },
     },
   },
-  {
-    check: "error-data-typed",
+  "error-data-typed": {
     after: ["get-unknown-task"],
     wrong: { answer: ({ body }) => drop(body, "error.data.0.@type") },
   },
-  {
-    check: "error-data-names-reason",
+  "error-data-names-reason": {
     after: ["get-unknown-task"],
     wrong: { answer: ({ body }) => drop(body, "error.data") },
   },
-  {
-    check: "error-bodies-formed",
+  "error-bodies-formed": {
     binding: "HTTP+JSON",
     after: ["get-unknown-task"],
     wrong: { answer: ({ body }) => drop(body, "error.status") },
   },
-  {
-    check: "error-bodies-name-reason",
+  "error-bodies-name-reason": {
     binding: "HTTP+JSON",
     after: ["get-unknown-task"],
     wrong: { answer: ({ body }) => drop(body, "error.details") },
   },
-];
+};
+
+export const MUTATIONS: readonly Mutation[] = Object.entries(MISTAKES).map(([check, mistake]) => ({
+  check,
+  ...("wrong" in mistake ? mistake : { wrong: mistake }),
+}));
+
+const isRest = ({ path }: SeenRequest): boolean => path.includes("/rest/");
+
+/** What is right in one binding and wrong in another. */
+export const CROSS_MUTATIONS: Readonly<Record<string, Spoiler>> = {
+  "same-operations": {
+    request: (request) =>
+      isRest(request) && /\/tasks\?/.test(request.path)
+        ? { status: 404, headers: { "content-type": "text/plain" }, body: "Not Found" }
+        : undefined,
+  },
+  "same-tasks": {
+    answer: ({ body }, request) => {
+      if (isRest(request)) drop(body, "artifacts");
+    },
+  },
+  "same-refusals": {
+    answer: ({ body }, request) => {
+      if (isRest(request) && get(body, "error.details.0.reason") === "TASK_NOT_CANCELABLE")
+        set(body, "error.details.0.reason", "UNSUPPORTED_OPERATION");
+    },
+  },
+};
 
 function signature(header: object): object {
   return { protected: Buffer.from(JSON.stringify(header)).toString("base64url"), signature: "c2lnbmF0dXJl" };

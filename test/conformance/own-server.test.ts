@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createTckAgent, type TckOptions } from "../../src/agents/tck.ts";
 import { MESSAGE_CODECS } from "../../src/cli/commands/conformance.ts";
 import {
@@ -8,26 +8,20 @@ import {
   runConformance,
   type Status,
 } from "../../src/conformance/index.ts";
-import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
+import type { ServeOptions } from "../../src/server/serve.ts";
+import { startServer } from "../support/lifecycle.ts";
+import { byBearer, readCard } from "./report-helpers.ts";
 
 const INTERFACES = ["JSONRPC 1.0", "HTTP+JSON 1.0", "GRPC 1.0", "JSONRPC 0.3", "HTTP+JSON 0.3", "GRPC 0.3"];
-
-let server: DragomanServer | undefined;
-afterEach(() => server?.close());
 
 async function reportOf(
   agent: TckOptions,
   serving: Partial<ServeOptions> = {},
   options: Partial<ConformanceOptions> = {},
 ): Promise<Report> {
-  server = await serve({
-    agents: { tck: createTckAgent({ streamingTimeoutMs: 250, ...agent }) },
-    port: 0,
-    ...serving,
-  });
-  const cardUrl = `${server.url}/.well-known/agent-card.json`;
-  const cardText = await (await fetch(cardUrl)).text();
-  return runConformance({ cardUrl, cardText, codecs: MESSAGE_CODECS, patienceMs: 5_000, ...options });
+  const agents = { tck: createTckAgent({ streamingTimeoutMs: 250, ...agent }) };
+  const { url } = await startServer({ agents, ...serving });
+  return runConformance({ ...(await readCard(url)), codecs: MESSAGE_CODECS, patienceMs: 5_000, ...options });
 }
 
 /** Ids of requirements with that outcome, each with where it was had. */
@@ -90,12 +84,7 @@ describe("this server", () => {
   it("does so for callers it knows", async () => {
     const report = await reportOf(
       {},
-      {
-        authenticate: ({ headers }) => {
-          const owner = headers.authorization?.replace("Bearer ", "");
-          return owner === undefined ? undefined : { owner, authenticated: true };
-        },
-      },
+      { authenticate: byBearer },
       { headers: { Authorization: "Bearer alice" }, otherHeaders: { Authorization: "Bearer bob" } },
     );
     expect(withStatus(report, "failed"), renderText(report)).toEqual([]);
@@ -105,11 +94,10 @@ describe("this server", () => {
   });
 
   it("does so for another agent than the first", async () => {
-    const echo = createTckAgent({ streamingTimeoutMs: 250 });
-    server = await serve({ agents: { first: echo, second: createTckAgent({ streamingTimeoutMs: 250 }) }, port: 0 });
-    const cardUrl = `${server.url}/agents/second/.well-known/agent-card.json`;
-    const cardText = await (await fetch(cardUrl)).text();
-    const report = await runConformance({ cardUrl, cardText, codecs: MESSAGE_CODECS, level: "MUST" });
+    const create = () => createTckAgent({ streamingTimeoutMs: 250 });
+    const { url } = await startServer({ agents: { first: create(), second: create() } });
+    const card = await readCard(`${url}/agents/second`);
+    const report = await runConformance({ ...card, codecs: MESSAGE_CODECS, level: "MUST" });
     expect(withStatus(report, "failed"), renderText(report)).toEqual([]);
     expect(withStatus(report, "passed")).toContain("TENANT-001 over GRPC 1.0");
   });

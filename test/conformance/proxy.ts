@@ -1,8 +1,8 @@
 /** A server that is right, and what a proxy before it spoils: every check must notice something. */
 
-import { createServer, request as forward, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer, request as forward, type IncomingMessage, type ServerResponse } from "node:http";
 import { createSseParser } from "../../src/wire/sse.ts";
+import { listen } from "../support/lifecycle.ts";
 
 export interface SeenRequest {
   method: string;
@@ -44,19 +44,18 @@ export interface SpoilingProxy {
   to(upstream: string): void;
   /** The way to webhooks, for the servers. */
   readonly post: (url: string, init: RequestInit) => Promise<Response>;
-  close(): Promise<void>;
 }
 
 export async function startProxy(): Promise<SpoilingProxy> {
   let spoiler: Spoiler = {};
   let upstream = "";
   let streams = 0;
-  const server: Server = createServer((incoming, outgoing) => {
+  const server = createServer((incoming, outgoing) => {
     handle(incoming, outgoing).catch((error: unknown) => {
       outgoing.writeHead(502).end(String(error));
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const port = await listen(server);
 
   async function handle(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const text = await textOf(incoming);
@@ -116,7 +115,7 @@ export async function startProxy(): Promise<SpoilingProxy> {
   }
 
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     spoil(next) {
       spoiler = next;
       streams = 0;
@@ -125,10 +124,6 @@ export async function startProxy(): Promise<SpoilingProxy> {
       upstream = url;
     },
     post,
-    async close() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
   };
 }
 

@@ -1,42 +1,19 @@
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createEchoAgent } from "../../src/agents/builtin.ts";
 import { createTckAgent } from "../../src/agents/tck.ts";
 import { MESSAGE_CODECS } from "../../src/cli/commands/conformance.ts";
-import {
-  CredentialsNeeded,
-  type Progress,
-  type Report,
-  renderText,
-  runConformance,
-} from "../../src/conformance/index.ts";
+import { CredentialsNeeded, type Progress, renderText, runConformance } from "../../src/conformance/index.ts";
 import { ProtocolError } from "../../src/model/errors.ts";
-import { type DragomanServer, serve } from "../../src/server/serve.ts";
+import { listen, startServer } from "../support/lifecycle.ts";
+import { callRpc } from "../support/raw-http.ts";
 import { get, list } from "./paths.ts";
-
-let server: DragomanServer | undefined;
-let deaf: Server | undefined;
-afterEach(async () => {
-  await server?.close();
-  deaf?.closeAllConnections();
-  deaf?.close();
-  server = undefined;
-  deaf = undefined;
-});
-
-async function cardOf(base: string) {
-  const cardUrl = `${base}/.well-known/agent-card.json`;
-  return { cardUrl, cardText: await (await fetch(cardUrl, { headers: { "A2A-Version": "1.0" } })).text() };
-}
-
-const checksOf = (report: Report) =>
-  report.groups.flatMap(({ requirements }) => requirements.flatMap(({ checks }) => checks));
+import { checksOf, readCard } from "./report-helpers.ts";
 
 describe("a run", () => {
   it("says of an agent that cannot be steered what it could not show, and blames it for nothing", async () => {
-    server = await serve({ agents: { echo: createEchoAgent() }, port: 0 });
-    const report = await runConformance({ ...(await cardOf(server.url)), codecs: MESSAGE_CODECS, patienceMs: 2_000 });
+    const server = await startServer({ agents: { echo: createEchoAgent() } });
+    const report = await runConformance({ ...(await readCard(server.url)), codecs: MESSAGE_CODECS, patienceMs: 2_000 });
     const failed = report.groups.flatMap(({ requirements }) =>
       requirements.filter(({ level, status }) => level === "MUST" && status === "failed"),
     );
@@ -48,8 +25,8 @@ describe("a run", () => {
   });
 
   it("can be narrowed to bindings, versions, a level, requirements and checks", async () => {
-    server = await serve({ agents: { tck: createTckAgent() }, port: 0 });
-    const card = await cardOf(server.url);
+    const server = await startServer({ agents: { tck: createTckAgent() } });
+    const card = await readCard(server.url);
     const narrow = { bindings: ["HTTP+JSON"], versions: ["1.0"] } as const;
     const report = await runConformance({ ...card, ...narrow, only: ["CORE-GET-002", "card-etag"] });
     expect(report.groups.map(({ subject }) => subject.kind)).toEqual(["card", "interface"]);
@@ -59,8 +36,8 @@ describe("a run", () => {
   });
 
   it("reads a card from a file and tests what it names", async () => {
-    server = await serve({ agents: { tck: createTckAgent() }, port: 0 });
-    const { cardText } = await cardOf(server.url);
+    const server = await startServer({ agents: { tck: createTckAgent() } });
+    const { cardText } = await readCard(server.url);
     const report = await runConformance({ cardUrl: "file:///card.json", cardText, only: ["card-fetched", "get-task"] });
     expect(checksOf(report).find(({ name }) => name === "card-fetched")).toMatchObject({
       status: "not-shown",
@@ -74,10 +51,10 @@ describe("a run", () => {
   });
 
   it("tells its progress, and leaves no task of its own open", async () => {
-    server = await serve({ agents: { tck: createTckAgent({ streamingTimeoutMs: 100 }) }, port: 0 });
+    const server = await startServer({ agents: { tck: createTckAgent({ streamingTimeoutMs: 100 }) } });
     const seen: Progress[] = [];
     await runConformance({
-      ...(await cardOf(server.url)),
+      ...(await readCard(server.url)),
       bindings: ["JSONRPC"],
       versions: ["1.0"],
       only: ["context-of-task", "cancel-task", "subscribe-begins-with-task"],
@@ -88,18 +65,14 @@ describe("a run", () => {
       "CORE-CANCEL-001 passed",
       "STREAM-SUB-001 passed",
     ]);
-    const headers = { "content-type": "application/json", "a2a-version": "1.0" };
-    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ListTasks", params: {} });
-    const answer: unknown = await (await fetch(server.url, { method: "POST", headers, body })).json();
-    const states = list(answer, "result.tasks").map((task) => get(task, "status.state"));
+    const { json } = await callRpc(server.url, "ListTasks");
+    const states = list(json, "result.tasks").map((task) => get(task, "status.state"));
     expect(new Set(states)).toEqual(new Set(["TASK_STATE_CANCELED"]));
     expect(states.length).toBeGreaterThan(2);
   });
 
   it("ends with the first MUST that fails, if asked to", async () => {
-    deaf = createServer((_request, response) => response.writeHead(500).end("no"));
-    const url = await listening(deaf);
-    const cardText = cardNaming(url);
+    const cardText = await cardOf(createServer((_request, response) => response.writeHead(500).end("no")));
     const report = await runConformance({ cardUrl: "file:///card.json", cardText, failFast: true });
     const results = checksOf(report);
     expect(results.filter(({ status }) => status === "failed").length).toBeLessThan(5);
@@ -108,8 +81,7 @@ describe("a run", () => {
   });
 
   it("waits for no answer longer than it was told, and ends when it is told to", async () => {
-    deaf = createServer(() => {});
-    const cardText = cardNaming(await listening(deaf));
+    const cardText = await cardOf(createServer(() => {}));
     const only = ["get-unknown-task", "cancel-unknown-task"];
     const patient = await runConformance({ cardUrl: "file:///card.json", cardText, only, requestTimeoutMs: 50 });
     expect(checksOf(patient)[0]).toMatchObject({
@@ -125,26 +97,22 @@ describe("a run", () => {
   });
 
   it("does not begin without the credentials it needs", async () => {
-    server = await serve({
+    const server = await startServer({
       agents: { tck: createTckAgent() },
-      port: 0,
       authenticate: ({ headers }) => {
         if (headers.authorization === undefined) throw new ProtocolError("UNAUTHENTICATED", "Who are you?");
         return { owner: "alice", authenticated: true };
       },
     });
-    const card = await cardOf(server.url);
+    const card = await readCard(server.url);
     const only = { bindings: ["JSONRPC"], versions: ["1.0"] } as const;
     await expect(runConformance({ ...card, ...only })).rejects.toThrow(CredentialsNeeded);
   });
 });
 
-async function listening(to: Server): Promise<string> {
-  await new Promise<void>((resolve) => to.listen(0, "127.0.0.1", resolve));
-  return `http://127.0.0.1:${(to.address() as AddressInfo).port}`;
-}
-
-function cardNaming(url: string): string {
+/** The card of an agent at a server that is no agent. */
+async function cardOf(server: Server): Promise<string> {
+  const url = `http://127.0.0.1:${await listen(server)}`;
   const supportedInterfaces = [{ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }];
   return JSON.stringify({ name: "Deaf", supportedInterfaces, capabilities: { streaming: true } });
 }

@@ -1,5 +1,4 @@
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer } from "node:http";
 import { AgentCard, Message, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent } from "@a2a-js/sdk";
 import { duplicateInterfacesForLegacy } from "@a2a-js/sdk/compat/v0_3";
 import { createLegacyAwarePushNotificationSender } from "@a2a-js/sdk/compat/v0_3/server";
@@ -14,25 +13,20 @@ import {
 } from "@a2a-js/sdk/server";
 import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from "@a2a-js/sdk/server/express";
 import { A2AService, UserBuilder as GrpcUserBuilder, grpcService } from "@a2a-js/sdk/server/grpc";
-import { Server as GrpcServer, ServerCredentials } from "@grpc/grpc-js";
+import { Server as GrpcServer } from "@grpc/grpc-js";
 import express from "express";
+import { listen, listenGrpc } from "../support/lifecycle.ts";
 import { type Publish, TckExecutor, type Turn } from "./tck-executor.ts";
-
-export interface SdkServer {
-  readonly url: string;
-  close(): Promise<void>;
-}
 
 const LEGACY = { legacyCompat: { enabled: true } };
 
-/** The official SDK with everything on: three bindings, each also in 0.3, and push notifications. */
-export async function serveSdk(unitMs: number): Promise<SdkServer> {
+/** The official SDK with everything on: three bindings, each also in 0.3, and push notifications. Returns its URL. */
+export async function serveSdk(unitMs: number): Promise<string> {
   const app = express();
   const http = createServer(app);
-  const port = await listening(http);
+  const url = `http://127.0.0.1:${await listen(http)}`;
   const grpc = new GrpcServer();
-  const grpcPort = await bound(grpc);
-  const card = cardAt(`http://127.0.0.1:${port}`, `127.0.0.1:${grpcPort}`);
+  const card = cardAt(url, `127.0.0.1:${await listenGrpc(grpc)}`);
   const pushStore = new InMemoryPushNotificationStore();
   const requestHandler = new DefaultRequestHandler(
     card,
@@ -49,14 +43,7 @@ export async function serveSdk(unitMs: number): Promise<SdkServer> {
   const rpcCallers = { requestHandler, userBuilder: GrpcUserBuilder.noAuthentication };
   grpc.addService(A2AService, grpcService(rpcCallers));
   grpc.addService(LegacyA2AService, legacyGrpcService(rpcCallers));
-  return {
-    url: `http://127.0.0.1:${port}`,
-    async close() {
-      grpc.forceShutdown();
-      http.closeAllConnections();
-      await new Promise((resolve) => http.close(resolve));
-    },
-  };
+  return url;
 }
 
 function cardAt(url: string, grpc: string): AgentCard {
@@ -102,17 +89,4 @@ function publishTo(bus: ExecutionEventBus): Publish {
     else if (kind === "statusUpdate") bus.publish(AgentEvent.statusUpdate(TaskStatusUpdateEvent.fromJSON(value)));
     else bus.publish(AgentEvent.artifactUpdate(TaskArtifactUpdateEvent.fromJSON(value)));
   };
-}
-
-async function listening(server: Server): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return (server.address() as AddressInfo).port;
-}
-
-function bound(server: GrpcServer): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, port) =>
-      error === null ? resolve(port) : reject(error),
-    );
-  });
 }

@@ -1,63 +1,27 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { MESSAGE_CODECS } from "../../src/cli/commands/conformance.ts";
-import { type Report, runConformance } from "../../src/conformance/index.ts";
-import { type SdkServer, serveSdk } from "./sdk-server.ts";
+import { runConformance } from "../../src/conformance/index.ts";
+import { readCard } from "./report-helpers.ts";
+import { serveSdk } from "./sdk-server.ts";
 
-/** What the official SDK 1.3.0 does otherwise than the specification asks, by interface. */
-const KNOWN = {
-  "JSONRPC 1.0": [
-    "CORE-ERR-002",
-    "CORE-LIST-006",
-    "CORE-LIST-007",
-    "CORE-SEND-003",
-    "DM-PART-002",
-    "DM-PARTS-001",
-    "JSONRPC-ERR-001",
-    "VER-CLIENT-002",
-  ],
-  "HTTP+JSON 1.0": [
-    "CORE-ERR-002",
-    "CORE-LIST-007",
-    "CORE-SEND-003",
-    "DM-PART-002",
-    "DM-PARTS-001",
-    "VER-CLIENT-002",
-    "VER-SERVER-003",
-  ],
-  "GRPC 1.0": [
-    "CORE-ERR-002",
-    "CORE-LIST-006",
-    "CORE-LIST-007",
-    "CORE-SEND-003",
-    "DM-PART-002",
-    "DM-PARTS-001",
-    "VER-CLIENT-002",
-  ],
+/** What the official SDK 1.3.0 does otherwise than the specification asks: everywhere in 1.0, and by interface. */
+const EVERYWHERE = ["CORE-ERR-002", "CORE-LIST-007", "CORE-SEND-003", "DM-PART-002", "DM-PARTS-001", "VER-CLIENT-002"];
+const KNOWN: Readonly<Record<string, readonly string[]>> = {
+  "JSONRPC 1.0": [...EVERYWHERE, "CORE-LIST-006", "JSONRPC-ERR-001"],
+  "HTTP+JSON 1.0": [...EVERYWHERE, "VER-SERVER-003"],
+  "GRPC 1.0": [...EVERYWHERE, "CORE-LIST-006"],
   "JSONRPC 0.3": ["JSONRPC-ERR-001"],
   "HTTP+JSON 0.3": ["CORE-ERR-002"],
   "GRPC 0.3": ["CORE-ERR-002"],
-} as const;
+};
 
-let server: SdkServer;
-let report: Report;
-
-beforeAll(async () => {
-  for (const level of ["log", "warn", "error", "info"] as const) vi.spyOn(console, level).mockImplementation(() => {});
-  server = await serveSdk(250);
-  const cardUrl = `${server.url}/.well-known/agent-card.json`;
-  const cardText = await (await fetch(cardUrl, { headers: { "A2A-Version": "1.0" } })).text();
-  report = await runConformance({
-    cardUrl,
-    cardText,
-    codecs: MESSAGE_CODECS,
-    webhookHost: "127.0.0.1",
-    patienceMs: 5_000,
-  });
-});
-
-afterAll(async () => {
-  await server.close();
-  vi.restoreAllMocks();
+for (const level of ["log", "warn", "error", "info"] as const) vi.spyOn(console, level).mockImplementation(() => {});
+const url = await serveSdk(250);
+const report = await runConformance({
+  ...(await readCard(url)),
+  codecs: MESSAGE_CODECS,
+  webhookHost: "127.0.0.1",
+  patienceMs: 5_000,
 });
 
 describe("the official SDK", () => {
@@ -67,7 +31,7 @@ describe("the official SDK", () => {
     );
     const failed = group?.requirements.filter(({ level, status }) => level === "MUST" && status === "failed");
     const reasons = failed?.map(({ checks, id }) => `${id} ${checks.map(({ reason }) => reason).join(" ")}`);
-    expect(failed?.map(({ id }) => id).sort(), reasons?.join("\n")).toEqual([...known]);
+    expect(failed?.map(({ id }) => id).sort(), reasons?.join("\n")).toEqual([...known].sort());
     expect(group?.tally.MUST.passed).toBeGreaterThan(30);
   });
 
