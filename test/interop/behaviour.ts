@@ -1,3 +1,4 @@
+import { waitForAbort } from "../../src/agents/tck.ts";
 import type { AgentEvent, MessageDraft } from "../../src/engine/agent.ts";
 import { isTextPart, type Part, textOf } from "../../src/model/message.ts";
 import type { Gates } from "./gates.ts";
@@ -47,7 +48,7 @@ export async function* behave({ answers, parts, signal }: Said, gates: Gates): B
       return undefined;
     case "slow":
       yield status("TASK_STATE_WORKING", "This takes long.");
-      await aborted(signal);
+      await waitForAbort(signal);
       return undefined;
     case "hold":
       yield status("TASK_STATE_WORKING", "Holding.");
@@ -80,11 +81,4 @@ function artifact(name: string, parts: readonly Part[]) {
 
 function status(state: Extract<AgentEvent, { status: unknown }>["status"], text: string): AgentEvent {
   return { status: state, message: { parts: [{ text }] } };
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

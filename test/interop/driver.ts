@@ -16,12 +16,35 @@ export interface Sending {
   readonly configuration?: SendConfiguration;
 }
 
-/** What a client understood of a card. */
-export interface CardFacts {
+/** The members of a card that all versions have in common. */
+interface AnyCard {
   readonly name: string;
-  readonly skills: readonly string[];
-  readonly streaming: boolean;
-  readonly pushNotifications: boolean;
+  readonly skills: readonly { readonly id: string }[];
+  readonly capabilities:
+    | { readonly streaming?: boolean | undefined; readonly pushNotifications?: boolean | undefined }
+    | undefined;
+}
+
+/** What a client understood of a card. */
+export function factsOf({ capabilities, name, skills }: AnyCard) {
+  return {
+    name,
+    skills: skills.map(({ id }) => id),
+    streaming: capabilities?.streaming ?? false,
+    pushNotifications: capabilities?.pushNotifications ?? false,
+  };
+}
+
+type CardFacts = ReturnType<typeof factsOf>;
+
+/** The code of the error's class, or of that of its cause; undefined for an error of no class that is listed. */
+export function codeByClass(
+  error: unknown,
+  classes: Readonly<Record<string, abstract new (...given: never) => unknown>>,
+) {
+  const typed = (value: unknown) => Object.entries(classes).find(([, Class]) => value instanceof Class)?.[0];
+  const inner = error instanceof Error ? typed(error.cause) : undefined;
+  return typed(error) ?? (inner === undefined ? undefined : `${inner} inside another error`);
 }
 
 /**

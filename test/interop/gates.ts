@@ -1,6 +1,10 @@
+import { createDeferred } from "../../src/wire/link.ts";
+
+type Deferred = ReturnType<typeof createDeferred>;
+
 /** Agents wait at a gate until a scenario opens it: what must happen in an order is ordered by this, never by time. */
 export class Gates {
-  readonly #gates = new Map<string, PromiseWithResolvers>();
+  readonly #gates = new Map<string, Deferred>();
 
   /** Resolves once the gate is open, or rejects when the signal says to stop waiting. */
   passed(name: string, signal: AbortSignal): Promise<void> {
@@ -16,24 +20,11 @@ export class Gates {
     this.#gate(name).resolve();
   }
 
-  #gate(name: string): PromiseWithResolvers {
+  #gate(name: string): Deferred {
     const known = this.#gates.get(name);
     if (known !== undefined) return known;
-    const made = withResolvers();
+    const made = createDeferred();
     this.#gates.set(name, made);
     return made;
   }
-}
-
-interface PromiseWithResolvers {
-  readonly promise: Promise<void>;
-  readonly resolve: () => void;
-}
-
-function withResolvers(): PromiseWithResolvers {
-  let resolve = () => {};
-  const promise = new Promise<void>((done) => {
-    resolve = done;
-  });
-  return { promise, resolve };
 }

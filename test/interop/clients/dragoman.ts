@@ -1,6 +1,5 @@
 import { ConnectionError, connect, ProtocolError, type RemoteAgent } from "../../../src/client/index.ts";
-import type { AgentCard } from "../../../src/model/card.ts";
-import { type CardFacts, CREDENTIALS, type Credentials, type Driver } from "../driver.ts";
+import { CREDENTIALS, type Credentials, type Driver, factsOf } from "../driver.ts";
 
 /** Our client. */
 export async function driveDragoman(
@@ -36,13 +35,4 @@ export async function driveDragoman(
 
 async function* events(iterable: ReturnType<RemoteAgent["stream"]>) {
   for await (const { event } of iterable) yield event;
-}
-
-function factsOf({ capabilities, name, skills }: AgentCard): CardFacts {
-  return {
-    name,
-    skills: skills.map(({ id }) => id),
-    streaming: capabilities.streaming ?? false,
-    pushNotifications: capabilities.pushNotifications ?? false,
-  };
 }

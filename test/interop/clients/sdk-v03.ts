@@ -1,4 +1,4 @@
-import type { AgentCard, MessageSendParams, TaskPushNotificationConfig as V03PushConfig } from "a2a-js-sdk-0.3";
+import type { MessageSendParams, TaskPushNotificationConfig as V03PushConfig } from "a2a-js-sdk-0.3";
 import {
   AgentCardResolver,
   AuthenticatedExtendedCardNotConfiguredError,
@@ -16,7 +16,7 @@ import {
 import { GrpcTransportFactory } from "a2a-js-sdk-0.3/client/grpc";
 import type { StreamEvent } from "../../../src/model/event.ts";
 import type { TaskPushNotificationConfig } from "../../../src/model/operation.ts";
-import { type CardFacts, CREDENTIALS, type Credentials, type Driver, type Sending } from "../driver.ts";
+import { CREDENTIALS, type Credentials, codeByClass, type Driver, factsOf, type Sending } from "../driver.ts";
 import { fromV03Event, fromV03Message, fromV03Task, toV03Message, type V03Event } from "../v03-conversions.ts";
 
 /** The client of the last 0.3 SDK, which names no version and knows no card but its own. */
@@ -73,11 +73,8 @@ const CLASSES = {
 };
 
 function codeOf(error: unknown): string {
-  const typed = (value: unknown) => Object.entries(CLASSES).find(([, Class]) => value instanceof Class)?.[0];
-  const code = typed(error);
+  const code = codeByClass(error, CLASSES);
   if (code !== undefined || !(error instanceof Error)) return code ?? String(error);
-  const inner = typed(error.cause);
-  if (inner !== undefined) return `${inner} inside another error`;
   // Without a class of its own, an error still tells the number it was sent with.
   const [, number] = /\(Code: (-?\d+)\)|^GRPC error for \w+! (\d+) /.exec(error.message)?.filter(Boolean) ?? [];
   return number === undefined ? String(error) : `untyped ${number}`;
@@ -133,14 +130,5 @@ function fromConfig({ pushNotificationConfig, taskId }: V03PushConfig): TaskPush
             ...(authentication?.credentials ? { credentials: authentication.credentials } : {}),
           },
         }),
-  };
-}
-
-function factsOf({ capabilities, name, skills }: AgentCard): CardFacts {
-  return {
-    name,
-    skills: skills.map(({ id }) => id),
-    streaming: capabilities.streaming ?? false,
-    pushNotifications: capabilities.pushNotifications ?? false,
   };
 }

@@ -1,11 +1,4 @@
-import {
-  type AgentCard,
-  Message,
-  SendMessageRequest,
-  StreamResponse,
-  Task,
-  TaskPushNotificationConfig,
-} from "@a2a-js/sdk";
+import { Message, SendMessageRequest, StreamResponse, Task, TaskPushNotificationConfig } from "@a2a-js/sdk";
 import {
   ClientFactory,
   DefaultAgentCardResolver,
@@ -18,7 +11,7 @@ import * as errors from "@a2a-js/sdk/errors";
 import type { StreamEvent } from "../../../src/model/event.ts";
 import type { TaskPushNotificationConfig as ModelPushConfig, SendOutcome } from "../../../src/model/operation.ts";
 import type { Task as ModelTask } from "../../../src/model/task.ts";
-import { type CardFacts, CREDENTIALS, type Credentials, type Driver } from "../driver.ts";
+import { CREDENTIALS, type Credentials, codeByClass, type Driver, factsOf } from "../driver.ts";
 
 /**
  * The client of the 1.0 SDK. For 0.3 it is shown the card an old agent would have, which makes it use its layer for old
@@ -81,7 +74,7 @@ export async function driveSdkV1(
     },
     deletePushConfig: (taskId, id) => client.deleteTaskPushNotificationConfig({ tenant: "", taskId, id }, options),
     extendedCard: async () => factsOf(await client.getAgentCard(options)),
-    codeOf,
+    codeOf: (error) => codeByClass(error, CLASSES) ?? String(error),
   };
 }
 
@@ -98,14 +91,6 @@ const CLASSES = {
   INVALID_PARAMS: errors.RequestMalformedError,
 };
 
-function codeOf(error: unknown): string {
-  const typed = (value: unknown) => Object.entries(CLASSES).find(([, Class]) => value instanceof Class)?.[0];
-  const code = typed(error);
-  if (code !== undefined || !(error instanceof Error)) return code ?? String(error);
-  const inner = typed(error.cause);
-  return inner === undefined ? String(error) : `${inner} inside another error`;
-}
-
 async function* events(stream: AsyncIterable<StreamResponse>): AsyncGenerator<StreamEvent> {
   for await (const event of stream) yield StreamResponse.toJSON(event) as StreamEvent;
 }
@@ -116,13 +101,4 @@ function toTask(task: Task): ModelTask {
 
 function toConfig(config: TaskPushNotificationConfig): ModelPushConfig {
   return TaskPushNotificationConfig.toJSON(config) as ModelPushConfig;
-}
-
-function factsOf({ capabilities, name, skills }: AgentCard): CardFacts {
-  return {
-    name,
-    skills: skills.map(({ id }) => id),
-    streaming: capabilities?.streaming ?? false,
-    pushNotifications: capabilities?.pushNotifications ?? false,
-  };
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
-import { isTerminal } from "../../../src/model/task.ts";
+import type { Part } from "../../../src/model/message.ts";
+import { isTerminal, type TaskState } from "../../../src/model/task.ts";
 import type { Scenario } from "../scenario.ts";
 import { artifactText, endedTask, saidWith, says, saysAtOnce, sendTask, untilEnded } from "../send-helpers.ts";
 
@@ -74,26 +75,8 @@ export const SENDING: readonly Scenario[] = [
       expect(answered.status.state).toBe("TASK_STATE_COMPLETED");
     },
   },
-  {
-    name: "a failure",
-    operation: "send",
-    shows: "The task ends as failed, with the reason.",
-    async run(driver) {
-      const { status } = await sendTask(driver, says("fail"));
-      expect(status.state).toBe("TASK_STATE_FAILED");
-      expect(saidWith(status)).toBe("It broke.");
-    },
-  },
-  {
-    name: "a rejection",
-    operation: "send",
-    shows: "The task ends as rejected, with the reason.",
-    async run(driver) {
-      const { status } = await sendTask(driver, says("reject"));
-      expect(status.state).toBe("TASK_STATE_REJECTED");
-      expect(saidWith(status)).toBe("Not that.");
-    },
-  },
+  ending("a failure", "fail", "TASK_STATE_FAILED", "It broke."),
+  ending("a rejection", "reject", "TASK_STATE_REJECTED", "Not that."),
   {
     name: "bytes, links and data",
     operation: "send",
@@ -111,26 +94,14 @@ export const SENDING: readonly Scenario[] = [
       expect(task.artifacts?.[0]?.parts).toMatchObject(sent);
     },
   },
-  {
-    name: "nothing inside data",
-    operation: "send",
-    shows: "A null inside data is still null when it comes back.",
-    async run(driver) {
-      const sent = [{ data: { nothing: null, list: [null, 1] } }];
-      const task = await sendTask(driver, says("parts", { parts: [{ text: "parts" }, ...sent] }));
-      expect(task.artifacts?.[0]?.parts).toMatchObject(sent);
-    },
-  },
-  {
-    name: "names of files",
-    operation: "send",
-    shows: "A file keeps its name.",
-    async run(driver) {
-      const sent = [{ raw: "AAECAw==", mediaType: "application/octet-stream", filename: "four bytes.bin" }];
-      const task = await sendTask(driver, says("parts", { parts: [{ text: "parts" }, ...sent] }));
-      expect(task.artifacts?.[0]?.parts).toMatchObject(sent);
-    },
-  },
+  comingBack("nothing inside data", "A null inside data is still null when it comes back.", {
+    data: { nothing: null, list: [null, 1] },
+  }),
+  comingBack("names of files", "A file keeps its name.", {
+    raw: "AAECAw==",
+    mediaType: "application/octet-stream",
+    filename: "four bytes.bin",
+  }),
   {
     name: "get a task",
     operation: "get",
@@ -186,3 +157,28 @@ export const SENDING: readonly Scenario[] = [
     },
   },
 ];
+
+function ending(name: string, word: string, state: TaskState, reason: string): Scenario {
+  return {
+    name,
+    operation: "send",
+    shows: `The task ends as ${state === "TASK_STATE_FAILED" ? "failed" : "rejected"}, with the reason.`,
+    async run(driver) {
+      const { status } = await sendTask(driver, says(word));
+      expect(status.state).toBe(state);
+      expect(saidWith(status)).toBe(reason);
+    },
+  };
+}
+
+function comingBack(name: string, shows: string, part: Part): Scenario {
+  return {
+    name,
+    operation: "send",
+    shows,
+    async run(driver) {
+      const task = await sendTask(driver, says("parts", { parts: [{ text: "parts" }, part] }));
+      expect(task.artifacts?.[0]?.parts).toMatchObject([part]);
+    },
+  };
+}
