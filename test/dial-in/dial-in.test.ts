@@ -1,10 +1,11 @@
 /** Agents that dial in, called by those who know nothing of it. */
-import { connect as connectSocket } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { SILENT_LOG } from "../../src/model/ports.ts";
 import { buildAgents } from "../../src/server/config/build-agents.ts";
 import { parseConfig } from "../../src/server/config/load.ts";
-import { type DragomanServer, serve } from "../../src/server/serve.ts";
 import { HTTP_BINDINGS } from "../support/http-bindings.ts";
+import { startServer } from "../support/lifecycle.ts";
+import { exchangeBytes } from "../support/raw-socket.ts";
 import { statesOf, userMessage, WireClient } from "../support/wire-client.ts";
 import { textOf, type WireTask } from "../support/wire-types.ts";
 import { type Credentials, dialAnswer, dialStatus, linkUrl, RawAgent, signedHeaders } from "./raw-agent.ts";
@@ -24,19 +25,20 @@ agents:
   plain: { use: echo }
 `;
 
-let server: DragomanServer | undefined;
-
-afterEach(async () => {
-  await server?.close();
-  server = undefined;
-});
-
-async function start(): Promise<{ url: string; client: WireClient; warnings: string[] }> {
+async function start() {
   const warnings: string[] = [];
-  const log = { debug() {}, info() {}, warn: (_fields: object, message: string) => warnings.push(message), error() {} };
+  const log = { ...SILENT_LOG, warn: (_fields: object, message: string) => void warnings.push(message) };
   const config = parseConfig(CONFIG, { source: "dragoman.yaml", folder: "/", environment: {} });
-  server = await serve({ port: 0, grpcPort: false, agents: Object.fromEntries(await buildAgents(config)), log });
-  return { url: server.url, client: new WireClient(HTTP_BINDINGS[0], `${server.url}/agents/helper`), warnings };
+  const agents = Object.fromEntries(await buildAgents(config));
+  const server = await startServer({ grpcPort: false, agents, log });
+  const { url } = server;
+  return { server, url, client: new WireClient(HTTP_BINDINGS[0], `${url}/agents/helper`), warnings };
+}
+
+/** With the helper connected. */
+async function startDialled() {
+  const started = await start();
+  return { ...started, agent: await RawAgent.dial(started.url, HELPER) };
 }
 
 /** All texts, the newest last. */
@@ -64,8 +66,7 @@ describe("the card", () => {
 
 describe("a message", () => {
   it("goes to the agent, and its answer comes back as one artifact, as phones are told it", async () => {
-    const { client, url } = await start();
-    const agent = await RawAgent.dial(url, HELPER);
+    const { agent, client } = await startDialled();
     agent.heartbeat();
     const sent = client.task("Tell me");
     const request = await agent.next();
@@ -87,8 +88,7 @@ describe("a message", () => {
   });
 
   it("is streamed as it is answered, as the documents print it", async () => {
-    const { client, url } = await start();
-    const agent = await RawAgent.dial(url, HELPER);
+    const { agent, client } = await startDialled();
     const stream = await client.stream("Tell me");
     const request = await agent.next();
     agent.status(request, "working", { text: "Thinking" });
@@ -108,8 +108,7 @@ describe("a message", () => {
   it.each([true, false])(
     "is answered in pieces under an id each, as one artifact; the first appends: %s",
     async (append) => {
-      const { client, url } = await start();
-      const agent = await RawAgent.dial(url, HELPER);
+      const { agent, client } = await startDialled();
       const stream = await client.stream("Tell me");
       const request = await agent.next();
       agent.text(request, "One", { append, lastChunk: false });
@@ -126,8 +125,7 @@ describe("a message", () => {
   );
 
   it("shows what the agent thinks as it thinks it, not when there is much of it", async () => {
-    const { client, url } = await start();
-    const agent = await RawAgent.dial(url, HELPER);
+    const { agent, client } = await startDialled();
     const stream = await client.stream("Think");
     const request = await agent.next();
     await stream.task();
@@ -142,8 +140,7 @@ describe("a message", () => {
   });
 
   it("carries files and data both ways", async () => {
-    const { client, url } = await start();
-    const agent = await RawAgent.dial(url, HELPER);
+    const { agent, client, url } = await startDialled();
     const parts = [
       { raw: "aGk=", filename: "hi.txt", mediaType: "text/plain" },
       { url: "https://files.example/a.png", mediaType: "image/png" },
@@ -175,8 +172,7 @@ describe("a message", () => {
   });
 
   it("is asked back about, and goes on under the same ids", async () => {
-    const { client, url } = await start();
-    const agent = await RawAgent.dial(url, HELPER);
+    const { agent, client } = await startDialled();
     const sent = client.task("Book a table");
     const first = await agent.next();
     agent.status(first, "input-required", { text: "For how many?" });
@@ -200,8 +196,7 @@ describe("a message", () => {
   });
 
   it("that fails says why", async () => {
-    const { client, url } = await start();
-    const agent = await RawAgent.dial(url, HELPER);
+    const { agent, client } = await startDialled();
     const sent = client.task("Try");
     const request = await agent.next();
     agent.respond(
@@ -220,8 +215,7 @@ describe("a message", () => {
   });
 
   it("of each conversation is kept apart from others, and tasks of many run at once", async () => {
-    const { client, url } = await start();
-    const agent = await RawAgent.dial(url, HELPER);
+    const { agent, client } = await startDialled();
     const count = 50;
     const sent = Array.from({ length: count }, (_, at) => client.task(`question ${at}`));
     const sessions = new Set<string>();
@@ -239,8 +233,7 @@ describe("a message", () => {
 
 describe("cancelling", () => {
   it("reaches the agent", async () => {
-    const { client, url } = await start();
-    const agent = await RawAgent.dial(url, HELPER);
+    const { agent, client } = await startDialled();
     const started = await client.start("Take your time");
     const request = await agent.next();
     agent.text(request, "So far");
@@ -256,8 +249,7 @@ describe("cancelling", () => {
 
 describe("an agent that cancels its task itself", () => {
   it.each(["by the status", "by an artifact after it"])("has a canceled task, ended %s", async (how) => {
-    const { client, url } = await start();
-    const agent = await RawAgent.dial(url, HELPER);
+    const { agent, client } = await startDialled();
     const sent = client.task("Begin");
     const request = await agent.next();
     if (how === "by the status") agent.status(request, "canceled", { final: true, text: "Stopped at the device." });
@@ -276,8 +268,7 @@ describe("an agent that cancels its task itself", () => {
 
 describe("cancelling a question", () => {
   it("reaches the agent, too", async () => {
-    const { client, url } = await start();
-    const agent = await RawAgent.dial(url, HELPER);
+    const { agent, client } = await startDialled();
     const sent = client.task("Book a table");
     const request = await agent.next();
     agent.status(request, "input-required", { text: "For how many?" });
@@ -435,18 +426,9 @@ describe("who dials", () => {
     }
     expect(await dialStatus(`${linkUrl(url)}?a=b`, signedHeaders(HELPER))).toBe(101);
     const { hostname, port } = new URL(url);
-    const answer = await new Promise<string>((resolve) => {
-      let text = "";
-      const socket = connectSocket(Number(port), hostname, () => {
-        const headers = "connection: Upgrade, HTTP2-Settings, close\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQ\r\n";
-        socket.write(`GET /healthz HTTP/1.1\r\nhost: ${hostname}:${port}\r\n${headers}\r\n`);
-      });
-      socket.on("data", (data) => {
-        text += data;
-        if (text.includes("ok")) socket.destroy();
-      });
-      socket.on("close", () => resolve(text));
-    });
+    const headers = "connection: Upgrade, HTTP2-Settings, close\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQ\r\n";
+    const asked = `GET /healthz HTTP/1.1\r\nhost: ${hostname}:${port}\r\n${headers}\r\n`;
+    const answer = await exchangeBytes(Number(port), asked);
     expect(answer).toMatch(/^HTTP\/1\.1 200 /);
   });
 
@@ -455,24 +437,15 @@ describe("who dials", () => {
     const { hostname, port } = new URL(url);
     const headers = { ...signedHeaders(HELPER), connection: "Upgrade", upgrade: "websocket" };
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-    const answer = await new Promise<string>((resolve) => {
-      let text = "";
-      const socket = connectSocket(Number(port), hostname, () => {
-        socket.write(`GET /openclaw/v1/ws/link HTTP/1.1\r\nhost: ${hostname}\r\n${lines.join("")}\r\n`);
-      });
-      socket.on("data", (data) => {
-        text += data;
-      });
-      socket.on("close", () => resolve(text));
-    });
+    const asked = `GET /openclaw/v1/ws/link HTTP/1.1\r\nhost: ${hostname}\r\n${lines.join("")}\r\n`;
+    const answer = await exchangeBytes(Number(port), asked);
     expect(answer).toMatch(/^HTTP\/1\.1 400 /);
   });
 });
 
 describe("hostile frames", () => {
   it("are dropped and counted, and the link serves on", async () => {
-    const { client, url } = await start();
-    const agent = await RawAgent.dial(url, HELPER);
+    const { agent, client, url } = await startDialled();
     const sent = client.task("Still there?");
     const request = await agent.next();
     const envelope = { msgType: "agent_response", agentId: "agent-1", taskId: request.params.id };
@@ -500,8 +473,7 @@ describe("hostile frames", () => {
   });
 
   it("that are too big end the link, not the server", async () => {
-    const { client, url } = await start();
-    const agent = await RawAgent.dial(url, HELPER);
+    const { agent, client, url } = await startDialled();
     agent.sendRaw("x".repeat(16 * 1024 * 1024 + 1));
     expect(await agent.closed).toBe(1009);
     const again = await RawAgent.dial(url, HELPER);
@@ -511,8 +483,7 @@ describe("hostile frames", () => {
   });
 
   it("for a task that cannot be read fail it", async () => {
-    const { client, url } = await start();
-    const agent = await RawAgent.dial(url, HELPER);
+    const { agent, client } = await startDialled();
     const sent = client.task("Well?");
     const request = await agent.next();
     agent.respond(request, { taskId: request.params.id, kind: "artifact-update", artifact: "no" });
@@ -522,9 +493,8 @@ describe("hostile frames", () => {
 
 describe("shutting down", () => {
   it("says goodbye", async () => {
-    const { url } = await start();
-    const agent = await RawAgent.dial(url, HELPER);
-    await server?.close();
+    const { agent, server } = await startDialled();
+    await server.close();
     expect(await agent.closed).toBe(1001);
   });
 });

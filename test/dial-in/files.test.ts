@@ -1,9 +1,10 @@
 /** Files for agents that dial in: those made for the platform read `file.uri` and nothing else. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Log } from "../../src/model/ports.ts";
-import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
+import type { ServeOptions } from "../../src/server/serve.ts";
 import { createDialInAgent } from "../../src/server/xiaoyi/dial-in-agent.ts";
 import { HTTP_BINDINGS } from "../support/http-bindings.ts";
+import { startServer } from "../support/lifecycle.ts";
 import { userMessage, WireClient } from "../support/wire-client.ts";
 import { type Credentials, type PlatformRequest, RawAgent, signedHeaders } from "./raw-agent.ts";
 
@@ -11,21 +12,15 @@ const HELPER: Credentials = { agentId: "agent-1", ak: "access-1", sk: "secret-1"
 const BYTES = Buffer.from([0, 1, 2, 250, 251, 252]);
 const FILE = { raw: BYTES.toString("base64"), filename: "Übersicht 2026.pdf", mediaType: "application/pdf" };
 
-let server: DragomanServer | undefined;
 let logged: string[] = [];
-
-afterEach(async () => {
-  await server?.close();
-  server = undefined;
-});
 
 async function start(options: Partial<ServeOptions> = {}): Promise<{ url: string; client: WireClient }> {
   logged = [];
   const keep = (fields: object, line: string) => logged.push(JSON.stringify([fields, line]));
   const log: Log = { debug: keep, info: keep, warn: keep, error: keep };
   const far = createDialInAgent({ ...HELPER, name: "Far", description: "Elsewhere." });
-  server = await serve({ port: 0, grpcPort: false, agents: { far }, log, ...options });
-  const url = `http://127.0.0.1:${server.port}`;
+  const { port } = await startServer({ grpcPort: false, agents: { far }, log, ...options });
+  const url = `http://127.0.0.1:${port}`;
   return { url, client: new WireClient(HTTP_BINDINGS[0], url) };
 }
 

@@ -1,11 +1,11 @@
 /** Both halves of the link at once: an agent that one server serves by dialling another, which serves it to everybody. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { defineAgent } from "../../src/agents/define.ts";
 import { data } from "../../src/client/parts.ts";
-import { type DragomanServer, serve } from "../../src/server/serve.ts";
 import { createDialInAgent } from "../../src/server/xiaoyi/dial-in-agent.ts";
 import { xiaoyi } from "../../src/xiaoyi.ts";
 import { HTTP_BINDINGS } from "../support/http-bindings.ts";
+import { startServer } from "../support/lifecycle.ts";
 import { statesOf, userMessage, WireClient } from "../support/wire-client.ts";
 import { textOf, type WireTask } from "../support/wire-types.ts";
 import { linkUrl } from "./raw-agent.ts";
@@ -13,12 +13,7 @@ import { linkUrl } from "./raw-agent.ts";
 const CREDENTIALS = { agentId: "agent-1", ak: "access-1", sk: "secret-1" };
 const LONG = Array.from({ length: 2_000 }, (_, at) => `word ${at} 字 `).join("");
 
-const servers: DragomanServer[] = [];
 let stopped: string[] = [];
-
-afterEach(async () => {
-  await Promise.all(servers.splice(0).map((server) => server.close()));
-});
 
 /** Does what it is told. */
 const actor = defineAgent({
@@ -59,10 +54,9 @@ const actor = defineAgent({
 async function loop(render: "phone" | "spec"): Promise<WireClient> {
   stopped = [];
   const far = createDialInAgent({ ...CREDENTIALS, name: "Far", description: "Elsewhere." });
-  const front = await serve({ port: 0, grpcPort: false, agents: { far } });
-  servers.push(front);
+  const front = await startServer({ grpcPort: false, agents: { far } });
   const link = { ...CREDENTIALS, agent: "actor", url: linkUrl(front.url), render };
-  servers.push(await serve({ port: 0, grpcPort: false, agents: { actor }, xiaoyi: { links: [link] } }));
+  await startServer({ grpcPort: false, agents: { actor }, xiaoyi: { links: [link] } });
   return new WireClient(HTTP_BINDINGS[0], front.url);
 }
 

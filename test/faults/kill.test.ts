@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
@@ -13,6 +11,7 @@ import { systemClock } from "../../src/server/clock-and-ids.ts";
 import { seededRandom } from "../../src/simulator/random.ts";
 import type { TaskStore } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/open.ts";
+import { createFolder } from "../support/lifecycle.ts";
 import { CRASH_REASON, wholeText } from "./agents.ts";
 import { Follower } from "./client.ts";
 import { untilStuck, Victim } from "./victim.ts";
@@ -23,13 +22,10 @@ const RUNNING = 200;
 const KILLS = cases(8, 60);
 const SEED = Number(process.env.FAULT_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
-const folder = await mkdtemp(join(tmpdir(), "dragoman-faults-"));
+const folder = createFolder();
 const victim = new Victim(join(folder, "data.db"));
 
-afterAll(async () => {
-  await victim.kill();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => victim.kill());
 
 test(`nothing acknowledged is lost to ${KILLS} kills (FAULT_SEED=${SEED})`, async () => {
   const random = seededRandom(SEED);

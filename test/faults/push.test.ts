@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
@@ -10,22 +8,19 @@ import { seededRandom } from "../../src/simulator/random.ts";
 import type { TaskStore } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/open.ts";
 import { type Arrival, Receiver } from "../push/receiver.ts";
+import { createFolder } from "../support/lifecycle.ts";
 import { untilStuck, Victim } from "./victim.ts";
 
 const WEBHOOKS = 100;
 const KILLS = 5;
 const SEED = Number(process.env.FAULT_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
-const folder = await mkdtemp(join(tmpdir(), "dragoman-push-faults-"));
+const folder = createFolder();
 const file = join(folder, "data.db");
 const victim = new Victim(file, "./push-child.ts");
 const receiver = await Receiver.start();
 
-afterAll(async () => {
-  await victim.kill();
-  await receiver.close();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => victim.kill());
 
 const title = `${WEBHOOKS} webhooks that fail 30 % of the time are told all, in order, by a server killed ${KILLS} times`;
 

@@ -1,7 +1,6 @@
 /** A server that is killed when an answer is complete, before the phone was told: the next one sees to that. */
 
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -11,19 +10,18 @@ import { systemClock } from "../../src/server/clock-and-ids.ts";
 import type { XiaoyiOptions } from "../../src/server/xiaoyi/open-xiaoyi.ts";
 import { createSimulator, type Simulator, seededRandom } from "../../src/simulator/index.ts";
 import { openDriver } from "../../src/store/sqlite/driver.ts";
+import { createFolder } from "../support/lifecycle.ts";
 import { Victim } from "./victim.ts";
 import { GO, XIAOYI } from "./xiaoyi-files.ts";
 
 const KEY = "key-of-the-platform";
 const RECONNECT = { baseMs: 4, capMs: 16, resetAfterMs: 0, maxTries: 100_000 };
 
-let folder: string;
 let file: string;
 let simulator: Simulator;
 let victim: Victim;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "dragoman-xiaoyi-faults-"));
-  file = join(folder, "data.db");
+  file = join(createFolder(), "data.db");
   simulator = await createSimulator({ clock: systemClock, random: seededRandom(20_261_115), pushSpacingMs: 0 });
   simulator.phone.variables = "object";
   victim = new Victim(file, "./xiaoyi-child.ts");
@@ -31,7 +29,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await victim.kill();
   await simulator.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 function linkTo({ agent: { accessKey: ak, agentId, secretKey: sk }, linkUrls: [url = ""] }: Simulator) {

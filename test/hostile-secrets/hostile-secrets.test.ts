@@ -1,9 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Arbitrary } from "fast-check";
 import fc from "fast-check";
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ProtocolError } from "../../src/model/errors.ts";
 import { isTerminal, TASK_STATES } from "../../src/model/task.ts";
 import { cases } from "../../src/model/testing/exploring.ts";
@@ -23,6 +22,7 @@ import { oddRequests } from "../hostile/odd-requests.ts";
 import { refusedIn } from "../hostile/refused-by-dialect.ts";
 import { refusedRequests } from "../hostile/refused-requests.ts";
 import { BINDINGS, type Binding } from "../support/bindings.ts";
+import { createFolder } from "../support/lifecycle.ts";
 import { usedMebibytes } from "../support/memory.ts";
 import { readMetric, untilMetric } from "../support/metrics.ts";
 import { sendRaw } from "../support/raw-http.ts";
@@ -35,9 +35,7 @@ const GRPC_SHARE = 0.25;
 
 const watcher = new Watcher();
 const log = await createLog({ level: "debug", pretty: false, destination: watcher });
-const folder = mkdtempSync(join(tmpdir(), "hostile-"));
-const audit = join(folder, "audit.jsonl");
-afterAll(() => rmSync(folder, { recursive: true }));
+const audit = join(createFolder(), "audit.jsonl");
 
 const store = createMemoryStore({ clock: systemClock });
 const memory = { name: "memory", create: () => ({ store, remove: () => {} }) };

@@ -1,7 +1,6 @@
 /** Cards that we sign are verified by the official library, and cards that it signs by us. */
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { generateAgentCardSignature, AgentCard as SdkCard, verifyAgentCardSignature } from "@a2a-js/sdk";
 import { exportJWK, type JWK } from "jose";
@@ -15,6 +14,7 @@ import type { Notice } from "../../src/client/options.ts";
 import type { Agent } from "../../src/engine/agent.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import { type DragomanServer, serve } from "../../src/server/serve.ts";
+import { createFolder } from "../support/lifecycle.ts";
 
 const KEYS: Record<string, KeyObject> = {
   ES256: generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey,
@@ -23,13 +23,9 @@ const KEYS: Record<string, KeyObject> = {
 };
 const ALGORITHMS = ["ES256", "EdDSA", "RS256"] as const;
 
-let folder: string;
-beforeAll(async () => {
-  // The library writes every signature that does not fit to the console.
-  vi.spyOn(console, "debug").mockImplementation(() => {});
-  folder = await mkdtemp(join(tmpdir(), "dragoman-signing-"));
-});
-afterAll(() => rm(folder, { recursive: true }));
+// The library writes every signature that does not fit to the console.
+vi.spyOn(console, "debug").mockImplementation(() => {});
+const folder = createFolder();
 
 const plain = defineAgent({
   name: "Écho 中文",

@@ -58,7 +58,7 @@ describe("a request", () => {
   });
 });
 
-describe("a large request of someone who is not let in", () => {
+describe("a large request of an unauthorised caller", () => {
   it.each(PLACES)("is refused by its head: %s", async (path) => {
     const { port } = await start();
     const answer = await begin(port, path, ["content-length: 10000000"], "{");
@@ -102,7 +102,7 @@ describe("a large request of someone who is not let in", () => {
   });
 });
 
-describe("a large request of someone who is let in", () => {
+describe("a large request of an authorised caller", () => {
   it("is read to its end", async () => {
     const { url } = await start();
     const reply = await callRpc(url, "SendMessage", sendMessage("x".repeat(1_000_000)), SHOWN);
@@ -170,7 +170,7 @@ describe("a request of very many values", () => {
   const data = [{ data: Array.from({ length: 60 }, () => ({})) }];
   const v1 = { message: userMessage(data) };
 
-  it("is refused in the words of its dialect", async () => {
+  it("is refused with an error of its dialect", async () => {
     const { url } = await start({ limits: { values: 100 } });
     const ask = (path: string, body: unknown) =>
       sendRaw(url, { method: "POST", path, headers: { ...A2A_V1, ...SHOWN }, body: JSON.stringify(body) });

@@ -1,10 +1,10 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Finished, finished, runCli, startCli, stopAll } from "../../src/cli/testing/run-cli.ts";
 import { runInProcess } from "../../src/cli/testing/run-in-process.ts";
 import { ProtocolError } from "../../src/model/errors.ts";
+import { createFolder } from "../support/lifecycle.ts";
 import { browse } from "./browser.ts";
 import { type GuardedAgent, startGuardedAgent } from "./guarded-agent.ts";
 import { CLI, type IdentityProvider, JOB, SCOPE, startIdentityProvider } from "./identity-provider.ts";
@@ -20,7 +20,7 @@ let said: string;
 
 beforeEach(async () => {
   said = "";
-  state = mkdtempSync(join(tmpdir(), "login-state-"));
+  state = createFolder();
   vi.stubEnv("HOME", "/nonexistent");
   vi.stubEnv("XDG_STATE_HOME", state);
   identity = await startIdentityProvider();
@@ -50,7 +50,6 @@ afterEach(async () => {
   vi.unstubAllEnvs();
   await agent.close();
   await identity.close();
-  rmSync(state, { recursive: true, force: true });
 });
 afterAll(stopAll);
 
@@ -212,7 +211,7 @@ describe("auth login", () => {
   });
 
   it("does not follow a card into a private network, unless the issuer there was named", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "login-card-"));
+    const folder = createFolder();
     const card = JSON.parse((await cli(["card", "get", "-a", agent.url, "-o", "json"])).stdout);
     const openIdConnectUrl = `https://localhost:${new URL(identity.issuer).port}/.well-known/openid-configuration`;
     const file = join(folder, "card.json");
@@ -227,7 +226,6 @@ describe("auth login", () => {
     // It is asked then, and does not speak TLS.
     const named = await cli([...words, "--issuer", new URL(openIdConnectUrl).origin]);
     expect(named).toMatchObject({ code: 3, stderr: expect.not.stringContaining("private network") });
-    rmSync(folder, { recursive: true });
   });
 
   it("gives the credentials to no other origin than the card's, unless that is said", async () => {

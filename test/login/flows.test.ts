@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CredentialProvider, CredentialVault, OAuthCredential } from "../../src/auth/login/contract.ts";
@@ -10,6 +8,7 @@ import { createStoredProvider } from "../../src/auth/login/stored-credentials.ts
 import { fetchCard } from "../../src/client/card/fetch-card.ts";
 import { connect } from "../../src/client/connect.ts";
 import type { RemoteAgent } from "../../src/client/options.ts";
+import { createFolder } from "../support/lifecycle.ts";
 import { browse } from "./browser.ts";
 import { type GuardedAgent, startGuardedAgent } from "./guarded-agent.ts";
 import { CLI, type IdentityProvider, JOB, SCOPE, startIdentityProvider } from "./identity-provider.ts";
@@ -54,14 +53,13 @@ beforeEach(async () => {
       },
     },
   });
-  folder = await mkdtemp(join(tmpdir(), "login-"));
+  folder = createFolder();
   vault = createFileVault({ folder: join(folder, "credentials") });
 });
 
 afterEach(async () => {
   await agent.close();
   await identity.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 async function logInFor(scheme: string, options: Partial<LogInOptions> = {}): Promise<OAuthCredential> {

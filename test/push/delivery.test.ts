@@ -1,10 +1,10 @@
 import { createHash, createHmac, generateKeyPairSync } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from "jose";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
+import { createFolder } from "../support/lifecycle.ts";
 import { Stage } from "../support/stage.ts";
 import { STORES } from "../support/store-specs.ts";
 import { type Arrival, Receiver } from "./receiver.ts";
@@ -13,11 +13,7 @@ const SECRET = "a secret that both sides know";
 const COMPLETED = "work; artifact done";
 
 const receiver = await Receiver.start();
-const folder = await mkdtemp(join(tmpdir(), "push-keys-"));
-afterAll(async () => {
-  await receiver.close();
-  await rm(folder, { recursive: true });
-});
+const folder = createFolder();
 
 let paths = 0;
 const newPath = () => `/hook-${++paths}?key=planted-query`;

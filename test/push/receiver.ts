@@ -1,6 +1,7 @@
 /** A webhook in this process: keeps what it is sent and answers as the test wants. */
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { listen } from "../support/lifecycle.ts";
 
 export interface Arrival {
   readonly path: string;
@@ -50,7 +51,7 @@ export class Receiver {
 
   static async start(): Promise<Receiver> {
     const receiver = new Receiver();
-    await new Promise<void>((resolve) => receiver.#server.listen(0, "127.0.0.1", resolve));
+    await listen(receiver.#server);
     return receiver;
   }
 
@@ -71,10 +72,5 @@ export class Receiver {
     const found = () => this.taken.filter((arrival) => arrival.path === path);
     await this.until(() => found().length >= count);
     return found();
-  }
-
-  async close(): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
   }
 }

@@ -45,7 +45,7 @@ export const A2A_V03: readonly RawCall[] = [
     '{"jsonrpc":"2.0","id":3,"method":"message/send","params":{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"type":"unsupported_type","text":"hi"}]}}}',
     { id: 3, error: { code: -32602 } },
   ),
-  rpc("a method nobody has", '{"jsonrpc":"2.0","id":4,"method":"tasks/none","params":{}}', {
+  rpc("an unknown method", '{"jsonrpc":"2.0","id":4,"method":"tasks/none","params":{}}', {
     id: 4,
     error: { code: -32601 },
   }),
@@ -55,7 +55,7 @@ export const A2A_V03: readonly RawCall[] = [
     '{"jsonrpc":"2.0","id":6,"method":"message/send","params":{"message":{"kind":"message","messageId":"m","role":"user","parts":[]}}}',
     { id: 6, error: { code: -32602 } },
   ),
-  rpc("a method nobody has, without an id", '{"jsonrpc":"2.0","method":"message/ssend","params":{}}', {
+  rpc("an unknown method, without an id", '{"jsonrpc":"2.0","method":"message/ssend","params":{}}', {
     id: null,
     error: { code: -32601 },
   }),

@@ -37,7 +37,7 @@ export const A2A_V1: readonly RawCall[] = [
     { headers: JSON_TYPE },
   ),
   rpc(
-    "a version nobody speaks",
+    "an unsupported version",
     '{"jsonrpc":"2.0","id":3,"method":"SendMessage","params":{}}',
     { id: 3, error: { code: -32009 } },
     { headers: { ...headers, "a2a-version": "99.0" } },

@@ -69,7 +69,7 @@ describe("lf.a2a.v1.A2AService", () => {
 
   it.each([
     ["an unknown task", "GetTask", { id: "none" }, version, 5],
-    ["a version nobody speaks", "GetTask", { id: "none" }, { "a2a-version": "99.0" }, 9],
+    ["an unsupported version", "GetTask", { id: "none" }, { "a2a-version": "99.0" }, 9],
     ["an extended card that is not there", "GetExtendedAgentCard", {}, version, 9],
   ])("answers %s with its status", async (_what, method, request, entries, code) => {
     await expect(client.ask(method, request, entries as Record<string, string>)).rejects.toMatchObject({ code });

@@ -7,7 +7,7 @@ import { connect, fetchCard } from "../../src/client/index.ts";
 import type { ExchangeTrace } from "../../src/client/options.ts";
 import { defineAgent } from "../../src/index.ts";
 import { xiaoyi } from "../../src/xiaoyi.ts";
-import { closeLater, listen, startServer } from "../support/lifecycle.ts";
+import { listen, startServer } from "../support/lifecycle.ts";
 import { SHOWN_DATA, sleeper, withoutComments } from "./xiaoyi-http.ts";
 
 const KEYS = { ak: "access-key", sk: "secret-key" };
@@ -119,7 +119,6 @@ describe("an agent that does as it likes", () => {
     const liked = createServer((request, response) => {
       request.resume().on("end", () => answer(response));
     });
-    closeLater(() => liked.closeAllConnections());
     return body(`http://127.0.0.1:${await listen(liked)}/agent/message`);
   }
 

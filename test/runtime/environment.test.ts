@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { runCli } from "../built/cli.ts";
 import { ServedFolder } from "./served-folder.ts";
 
@@ -14,7 +14,6 @@ agents:
 export default defineAgent({ name: "M", description: "m", run: () => process.env.PLACE + ", " + process.env.MODE });`,
 });
 beforeAll(() => served.start([], { MODE: "environment" }));
-afterAll(() => served.remove());
 
 test("the configuration, programs and modules have the variables of .env, and the environment wins over it", async () => {
   const task = await served.send("program", "go");

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { ServedFolder, saidBy, type TaskJson } from "./served-folder.ts";
 
 const MODULE = `import { threadId } from "node:worker_threads";
@@ -67,7 +67,6 @@ agents:
   "all.ts": MODULE,
 });
 beforeAll(() => served.start());
-afterAll(() => served.remove());
 
 const send = (agent: string, text: string, more: object = {}) => served.send(agent, text, more);
 
@@ -173,7 +172,6 @@ agents:
     "all.ts": MODULE,
   });
   beforeAll(() => unwatched.start());
-  afterAll(() => unwatched.remove());
 
   test("is ended by its timeout", async () => {
     const task = await unwatched.send("hasty", "loop");

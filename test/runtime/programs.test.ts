@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { type LogLine, ServedFolder, saidBy } from "./served-folder.ts";
 
 const TRACEBACK = `echo 'File "/srv/private/agent.py", line 3: login with sesame-of-the-vault failed' >&2; exit 3`;
@@ -19,7 +19,6 @@ agents:
 `,
 });
 beforeAll(() => served.start());
-afterAll(() => served.remove());
 
 const isAlive = (pid: number) => {
   try {

@@ -1,5 +1,5 @@
 /** Agents that call themselves through this server, from where a call of the first of them has to count, too. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { CLI } from "../built/cli.ts";
 import { ServedFolder } from "./served-folder.ts";
 
@@ -35,7 +35,6 @@ printf "+"
 `,
 });
 beforeAll(() => served.start());
-afterAll(() => served.remove());
 
 test.each(["module", "isolated", "program"])(
   "a ring of one (%s) ends at the limit, the first time it is called",

@@ -1,9 +1,11 @@
 /** `dragoman serve` as it is published, over a folder of files that a test may change while it runs. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { CLI, cleanEnvironment } from "../built/cli.ts";
+import { closeLater, createFolder } from "../support/lifecycle.ts";
+import { callRpc } from "../support/raw-http.ts";
+import { userMessage } from "../support/wire-client.ts";
 
 export interface LogLine {
   readonly level: number;
@@ -29,7 +31,7 @@ export interface TaskJson {
 }
 
 export class ServedFolder {
-  readonly folder = mkdtempSync(join(tmpdir(), "dragoman-runtime-"));
+  readonly folder = createFolder();
   url = "";
   #child: ChildProcess | undefined;
   #stderr = "";
@@ -37,7 +39,9 @@ export class ServedFolder {
   #changed: (() => void)[] = [];
   #ended: Promise<{ readonly code: number | null; readonly signal: string | null }> | undefined;
 
+  /** The process ends with the test, or with the file. */
   constructor(files: Readonly<Record<string, string>>) {
+    closeLater(() => this.stop());
     for (const [path, text] of Object.entries(files)) this.write(path, text);
   }
 
@@ -104,40 +108,25 @@ export class ServedFolder {
   }
 
   async post(agent: string, method: string, params: object): Promise<{ readonly result?: unknown; error?: unknown }> {
-    const response = await fetch(`${this.url}/agents/${agent}`, {
-      method: "POST",
-      headers: { "content-type": "application/json", "a2a-version": "1.0" },
-      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
-    });
-    return (await response.json()) as { readonly result?: unknown };
+    return (await callRpc(`${this.url}/agents/${agent}`, method, params)).json;
   }
 
   /** One message; resolves with the task when it has ended or waits, or at once for `returnImmediately`. */
   async send(agent: string, text: string, more: object = {}): Promise<TaskJson> {
-    const { result, error } = await this.post(agent, "SendMessage", {
-      message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text }] },
-      ...more,
-    });
+    const { result, error } = await this.post(agent, "SendMessage", { message: userMessage(text), ...more });
     if (result === undefined) throw new Error(JSON.stringify(error));
     return (result as { readonly task: TaskJson }).task;
   }
 
   /** The text of a direct answer. */
   async ask(agent: string, text: string): Promise<string | undefined> {
-    const { result } = await this.post(agent, "SendMessage", {
-      message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text }] },
-    });
+    const { result } = await this.post(agent, "SendMessage", { message: userMessage(text) });
     return (result as { readonly message?: Status["message"] }).message?.parts[0]?.text;
   }
 
   async stop(): Promise<void> {
     this.#child?.kill("SIGKILL");
     await this.#ended;
-  }
-
-  async remove(): Promise<void> {
-    await this.stop();
-    rmSync(this.folder, { recursive: true, force: true });
   }
 
   kill(signal: NodeJS.Signals): void {

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, renameSync, rmSync } from "node:fs";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { type LogLine, ServedFolder } from "./served-folder.ts";
 
 const agent = (word: string) => `import { defineAgent } from "dragoman";
@@ -20,7 +20,6 @@ const served = new ServedFolder({
   "agents/lib/mark.ts": "export const mark = '!';",
 });
 beforeAll(() => served.start(["--watch"]));
-afterAll(() => served.remove());
 
 /** As editors save: the new content is written beside and put into the place of the old. */
 function saveByRename(path: string, text: string): void {

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createStallDetector } from "../../src/agents/threads.ts";
 import { EXIT } from "../../src/cli/errors.ts";
 import { STALLED_EXIT_CODE } from "../../src/server/watchdog.ts";
@@ -34,11 +34,8 @@ function spin() {
 };
 
 describe("an agent in an endless loop", () => {
-  let served: ServedFolder;
-  afterEach(() => served.remove());
-
   test.each(["at once", "later"])("is named with its task, and the process ends (%s)", async (text) => {
-    served = new ServedFolder(FILES);
+    const served = new ServedFolder(FILES);
     await served.start();
     const answer = served.send("loop", text).catch(() => undefined);
     const { code } = await served.ended();
@@ -56,7 +53,7 @@ describe("an agent in an endless loop", () => {
   });
 
   test("is not what a server does that is busy with many large answers", async () => {
-    served = new ServedFolder(FILES);
+    const served = new ServedFolder(FILES);
     await served.start();
     const large = await served.send("echo", "x".repeat(6_000_000));
     const reads = Array.from({ length: 40 }, () =>
@@ -68,7 +65,7 @@ describe("an agent in an endless loop", () => {
   });
 
   test("does not keep SIGTERM from ending the process, nor the programs of other agents from ending with it", async () => {
-    served = new ServedFolder(FILES);
+    const served = new ServedFolder(FILES);
     await served.start();
     const sleeping = served.send("sleeper", "go").catch(() => undefined);
     await expect.poll(() => existsSync(served.path("pid"))).toBe(true);

@@ -69,8 +69,8 @@ describe("credentials", () => {
 
   test.each([
     ["no JSON", "{", -32050],
-    ["a method nobody has", rpcBody("Nothing"), -32050],
-    ["a version nobody speaks", rpcBody("ListTasks"), -32050],
+    ["an unknown method", rpcBody("Nothing"), -32050],
+    ["an unsupported version", rpcBody("ListTasks"), -32050],
   ])("come before anything else is looked at: %s", async (_what, body, code) => {
     const { url } = await start();
     const answer = await ask(url, { ...A2A_V1, "a2a-version": body.includes("ListTasks") ? "99.0" : "1.0" }, body);
@@ -150,8 +150,8 @@ describe("credentials", () => {
   });
 });
 
-describe("whoever is not let in", () => {
-  test("is told how one is, and where to read more", async () => {
+describe("a caller that is not authorised", () => {
+  test("is told how to authenticate, and where to read more", async () => {
     const { url } = await start({ auth: { ...AUTH, jwt: { issuer: issuer.url, audience: issuer.audience } } });
     const refused = await ask(`${url}/agents/careful`, A2A_V1, rpcBody("ListTasks"));
     expect(refused.status).toBe(401);
@@ -175,12 +175,12 @@ describe("whoever is not let in", () => {
     );
   });
 
-  test("finds no such metadata where nobody can be known", async () => {
+  test("finds no such metadata where no one can authenticate", async () => {
     const { url } = await start({ auth: {} });
     expect((await ask(`${url}/.well-known/oauth-protected-resource`)).status).toBe(404);
   });
 
-  test("is sent away after too many wrong credentials", async () => {
+  test("is refused after too many wrong credentials", async () => {
     const { url } = await start({ limits: { failedLogins: 3 } });
     const wrong = () => ask(url, { ...A2A_V1, "x-api-key": "wrong" }, rpcBody("ListTasks"));
     for (let at = 0; at < 3; at++) expect((await wrong()).status).toBe(401);
@@ -271,7 +271,7 @@ describe("skills with scopes", () => {
     }
   });
 
-  test("ask the anonymous who they are", async () => {
+  test("ask anonymous callers to authenticate", async () => {
     const { url } = await start({ auth: { ...AUTH, anonymous: true } });
     expect((await ask(url, A2A_V1, asking({ skill: "read" }))).status).toBe(200);
     const refused = await ask(url, A2A_V1, asking({ skill: "write" }));
@@ -279,7 +279,7 @@ describe("skills with scopes", () => {
   });
 });
 
-test("a stream ends when the token it was opened with expires, and goes on with a new one", async () => {
+test("a stream ends when the token it was opened with expires, and continues with a new one", async () => {
   const slow = defineAgent({
     name: "Slow",
     description: "Waits.",
@@ -319,7 +319,7 @@ describe("a check of one's own", () => {
     expect(await statusOf("/?refuse", { "x-user": "carol" })).toBe(403);
   });
 
-  test("that breaks lets nobody in", async () => {
+  test("that throws authorises no one", async () => {
     const { url } = await start({
       auth: {},
       authenticate: () => {

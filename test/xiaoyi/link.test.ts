@@ -1,9 +1,6 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { connect } from "../../src/client/index.ts";
-import { defineAgent, type ServeOptions, serve } from "../../src/index.ts";
+import { defineAgent, type ServeOptions } from "../../src/index.ts";
 import { systemClock } from "../../src/server/clock-and-ids.ts";
 import {
   createSimulator,
@@ -14,11 +11,7 @@ import {
   type SimulatorOptions,
   seededRandom,
 } from "../../src/simulator/index.ts";
-
-const cleanups: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const clean of cleanups.splice(0).reverse()) await clean();
-});
+import { closeLater, createFolder, startServer } from "../support/lifecycle.ts";
 
 const DESCRIPTION = {
   name: "Parrot",
@@ -86,22 +79,13 @@ async function connected({ render = "phone", serving, ...options }: Surroundings
   const random = seededRandom(20_261_115);
   const profile = render === "phone" ? "phone-2026-04" : "spec";
   const simulator = await createSimulator({ clock: systemClock, random, profile, ...options });
-  cleanups.push(() => simulator.close());
+  closeLater(() => simulator.close());
   const { accessKey: ak, agentId, apiKey = "", secretKey: sk, uid = "" } = simulator.agent;
   const [url = "", second] = simulator.linkUrls;
   const backup = second === undefined ? undefined : { backup: { url: second } };
   const link = { agent: "parrot", agentId, ak, sk, url, render, uid, apiKey, uploadUrl: simulator.origin };
-  const serveAgain = async () => {
-    const server = await serve({
-      agents: { parrot },
-      port: 0,
-      grpcPort: false,
-      ...serving,
-      xiaoyi: { links: [{ ...link, ...backup, reconnect: RECONNECT }] },
-    });
-    cleanups.push(() => server.close());
-    return server;
-  };
+  const xiaoyi = { links: [{ ...link, ...backup, reconnect: RECONNECT }] };
+  const serveAgain = () => startServer({ agents: { parrot }, grpcPort: false, ...serving, xiaoyi });
   return { random, simulator, server: await serveAgain(), serveAgain };
 }
 
@@ -221,7 +205,7 @@ describe("an agent on the link", () => {
       await current.close();
       expect(current.violations).toEqual([]);
       const next = await createSimulator({ clock: systemClock, random: seededRandom(day), port, agents: [agent] });
-      cleanups.push(() => next.close());
+      closeLater(() => next.close());
       current = next;
     }
   });
@@ -269,14 +253,10 @@ describe("an agent on the link", () => {
     expect(simulator.violations).toEqual([]);
   });
 
-  async function onDisk(): Promise<Partial<ServeOptions>> {
-    const folder = await mkdtemp(join(tmpdir(), "dragoman-link-"));
-    cleanups.push(() => rm(folder, { recursive: true }));
-    return { store: `sqlite:${folder}/data.db`, times: { drainMs: 0 } };
-  }
+  const onDisk = (): Partial<ServeOptions> => ({ store: `sqlite:${createFolder()}/data.db` });
 
   it("begins anew where a conversation was cleared, also by an earlier process", async () => {
-    const { serveAgain, server, simulator } = await connected({ serving: await onDisk() });
+    const { serveAgain, server, simulator } = await connected({ serving: onDisk() });
     const { phone } = simulator;
     await simulator.ready();
     await phone.say("hello").waitUntilSettled();
@@ -295,7 +275,7 @@ describe("an agent on the link", () => {
   });
 
   it("goes on where an earlier process ended", async () => {
-    const { serveAgain, server, simulator } = await connected({ serving: await onDisk() });
+    const { serveAgain, server, simulator } = await connected({ serving: onDisk() });
     await simulator.ready();
     const task = simulator.phone.say(SLOWLY);
     await task.waitUntil(({ shown }) => shown > 2);
@@ -309,21 +289,19 @@ describe("an agent on the link", () => {
 
 it("an agent whose credentials are wrong is told so, and everything else is served", async () => {
   const simulator = await createSimulator({ clock: systemClock, random: seededRandom(1) });
-  cleanups.push(() => simulator.close());
+  closeLater(() => simulator.close());
   const lines: string[] = [];
   const note = (_fields: unknown, message: string) => void lines.push(message);
   const [url = ""] = simulator.linkUrls;
   const { accessKey: ak, agentId } = simulator.agent;
-  const server = await serve({
+  const server = await startServer({
     agents: { parrot },
-    port: 0,
     grpcPort: false,
     log: { debug: note, info: note, warn: note, error: note },
     xiaoyi: {
       links: [{ agent: "parrot", agentId, ak, sk: "wrong", url, reconnect: { ...RECONNECT, maxTries: 2 } }],
     },
   });
-  cleanups.push(() => server.close());
   while (!lines.some((line) => line.includes("Gave up"))) await new Promise((resolve) => setTimeout(resolve, 5));
   expect(lines[0]).toContain("Xiaoyi refused the credentials of the link.");
   expect(lines).toHaveLength(2);

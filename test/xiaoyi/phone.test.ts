@@ -1,10 +1,10 @@
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { waitForAbort } from "../../src/agents/tck.ts";
 import { connect } from "../../src/client/index.ts";
-import { defineAgent, type ServeOptions, serve } from "../../src/index.ts";
+import { defineAgent, type ServeOptions } from "../../src/index.ts";
 import { systemClock } from "../../src/server/clock-and-ids.ts";
 import {
   createSimulator,
@@ -14,11 +14,7 @@ import {
   seededRandom,
 } from "../../src/simulator/index.ts";
 import { createDeferred } from "../../src/wire/link.ts";
-
-const cleanups: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const clean of cleanups.splice(0).reverse()) await clean();
-});
+import { closeLater, createFolder, startServer } from "../support/lifecycle.ts";
 
 /** Says back what it hears, when it is let if it is to wait, and what files it got. */
 function parrot(gate = createDeferred()) {
@@ -31,7 +27,7 @@ function parrot(gate = createDeferred()) {
     skills: [{ id: "say", name: "Say", description: "Says it back.", tags: ["test"] }],
     async *run(turn) {
       yield turn.working();
-      if (turn.text.startsWith("later")) await Promise.race([gate.promise, aborted(turn.signal)]);
+      if (turn.text.startsWith("later")) await Promise.race([gate.promise, waitForAbort(turn.signal)]);
       if (turn.text === "later ask") return yield turn.inputRequired("Which one?");
       const files = turn.parts.filter((part) => "url" in part || part.filename !== undefined);
       if (files.length > 0) yield turn.artifact({ name: "files", parts: files });
@@ -41,16 +37,12 @@ function parrot(gate = createDeferred()) {
   return { agent, gate };
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
-}
-
 const RECONNECT = { baseMs: 4, capMs: 16, resetAfterMs: 0 };
 
 async function simulated(options: Partial<SimulatorOptions> = {}): Promise<Simulator> {
   const random = seededRandom(20_261_115);
   const simulator = await createSimulator({ clock: systemClock, random, pushSpacingMs: 0, ...options });
-  cleanups.push(() => simulator.close());
+  closeLater(() => simulator.close());
   return simulator;
 }
 
@@ -59,11 +51,7 @@ function pushOf({ agent: { apiId = "" }, webhookUrl: url }: Simulator) {
   return { apiId, url, spacingMs: 0 };
 }
 
-async function served(options: ServeOptions) {
-  const server = await serve({ port: 0, grpcPort: false, times: { drainMs: 50 }, ...options });
-  cleanups.push(() => server.close());
-  return server;
-}
+const served = (options: ServeOptions) => startServer({ grpcPort: false, times: { drainMs: 50 }, ...options });
 
 async function linked(more: Partial<ServeOptions> = {}, gate = createDeferred()) {
   const simulator = await simulated();
@@ -79,12 +67,6 @@ async function linked(more: Partial<ServeOptions> = {}, gate = createDeferred())
   await simulator.ready();
   simulator.phone.variables = "object";
   return { gate, server, simulator, options };
-}
-
-async function fileFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "phone-"));
-  cleanups.push(() => rm(folder, { recursive: true }));
-  return folder;
 }
 
 /** The next notification that the phone shows. */
@@ -119,7 +101,7 @@ describe("a user on the link", () => {
   });
 
   it("who is told by one process of what another one was asked", async () => {
-    const folder = await fileFolder();
+    const folder = createFolder();
     const { gate, options, server, simulator } = await linked({ store: `sqlite:${folder}/data.db` });
     const first = simulator.phone.say("later one");
     await first.waitUntil(({ shown }) => shown > 0);
@@ -134,7 +116,7 @@ describe("a user on the link", () => {
   });
 
   it("who sends files has them read as text, or kept for the agent", async () => {
-    const folder = await fileFolder();
+    const folder = createFolder();
     const { server, simulator } = await linked({ store: `sqlite:${folder}/data.db` });
     const photo = Buffer.from([0xff, 0xd8, 0xff, 0x00]);
     const task = simulator.phone.say("look: ", [

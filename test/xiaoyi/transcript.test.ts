@@ -1,20 +1,14 @@
 /** What a person does at three terminals: the platform, a server that dials it, and a look at the task from elsewhere. */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { finished, runCli, startCli, stopAll } from "../../src/cli/testing/run-cli.ts";
+import { createFolder } from "../support/lifecycle.ts";
 
 const ENVIRONMENT = { XIAOYI_AGENT: "agent-1", XIAOYI_AK: "key-1", XIAOYI_SK: "secret-1" };
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "dragoman-xiaoyi-"));
-});
-afterAll(async () => {
-  stopAll();
-  await rm(folder, { recursive: true, force: true });
-});
+const folder = createFolder();
+afterAll(stopAll);
 
 /** The first thing like it that a process says. */
 function heard(stream: NodeJS.ReadableStream, what: RegExp): Promise<string> {
