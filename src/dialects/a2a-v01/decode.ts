@@ -1,12 +1,11 @@
 /** Decodes requests and responses of 0.1. */
 
-import { ProtocolError } from "../../model/errors.ts";
 import type { StreamEvent } from "../../model/event.ts";
 import type { Writable } from "../../model/json.ts";
 import { type Lossy, NO_LOSSES } from "../../model/loss.ts";
 import type { Operation, OperationKind, SendConfiguration, TaskPushNotificationConfig } from "../../model/operation.ts";
 import type { CodecTools } from "../contract.ts";
-import { parseLastEventId } from "../shared/http/requests.ts";
+import { compileMethods, parseLastEventId } from "../shared/http/requests.ts";
 import { type Members, readRequest } from "../shared/json-members.ts";
 import { readArtifact, readMessage, readStatus, readTask } from "../shared/legacy/decode.ts";
 import type { ReadOptions } from "../shared/proto/json-reading.ts";
@@ -60,15 +59,7 @@ export const METHODS = {
 
 type SupportedKind = (typeof METHODS)[keyof typeof METHODS];
 
-const KIND_OF_METHOD: ReadonlyMap<string, SupportedKind> = new Map(Object.entries(METHODS));
-
-export function kindOfMethod(method: string): SupportedKind {
-  const kind = KIND_OF_METHOD.get(method);
-  if (kind === undefined) {
-    throw new ProtocolError("METHOD_NOT_FOUND", "Method not found in A2A 0.1.", { metadata: { method } });
-  }
-  return kind;
-}
+export const { kindOfMethod, methodOf } = compileMethods("0.1", METHODS);
 
 export type SupportedOperation = Extract<Operation, { readonly kind: SupportedKind }>;
 

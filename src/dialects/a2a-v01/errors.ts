@@ -1,22 +1,11 @@
 /** Every error code as an A2A 0.1 error, and back. */
 
-import type { ErrorCode, ProtocolError } from "../../model/errors.ts";
-import { codeOfHttpStatus, createPeerError, errorDetails, readErrorDetails } from "../shared/errors.ts";
+import { ERROR_CODES, type ErrorCode, type ProtocolError } from "../../model/errors.ts";
+import type { JsonObject } from "../../model/json.ts";
+import { decodePeerError, toErrorObject } from "../shared/errors.ts";
 
-/** Decodes a peer's error to a ProtocolError. */
-
-/** The reason in `data` decides, then the code; the HTTP status only as a last resort (0: there is none). */
-export function decodeError(given: Readonly<Record<string, unknown>>, status: number): ProtocolError {
-  const { data } = given;
-  const details = readErrorDetails(data);
-  const code =
-    details.code ?? codeOfJsonRpc(given.code) ?? (status < 400 ? "INTERNAL_ERROR" : codeOfHttpStatus(status));
-  return createPeerError(code, messageOf(given), details, data);
-}
-
-function messageOf({ detail, message }: Readonly<Record<string, unknown>>): string {
-  for (const text of [message, detail]) if (typeof text === "string" && text !== "") return text;
-  return "The agent refused without saying why.";
+export function decodeError(given: JsonObject, status: number): ProtocolError {
+  return decodePeerError(given, status, ({ code }) => CODE_OF_JSON_RPC.get(code));
 }
 
 /**
@@ -47,31 +36,16 @@ const JSON_RPC_CODES = {
   LOSS_REFUSED: -32004,
 } as const satisfies Record<ErrorCode, number>;
 
-/** A JSON-RPC error object as JSON. */
 export function toJsonRpcError(error: ProtocolError): string {
-  return JSON.stringify({ code: JSON_RPC_CODES[error.code], message: error.message, data: errorDetails(error) });
+  return toErrorObject(JSON_RPC_CODES[error.code], error);
 }
 
+/** Of the errors that share a code, the first is the code's own, unless it is listed again. */
 const CODE_OF_JSON_RPC: ReadonlyMap<unknown, ErrorCode> = new Map<unknown, ErrorCode>([
-  [-32700, "PARSE_ERROR"],
+  ...ERROR_CODES.toReversed().map((code): [number, ErrorCode] => [JSON_RPC_CODES[code], code]),
   [-32600, "INVALID_REQUEST"],
-  [-32601, "METHOD_NOT_FOUND"],
-  [-32602, "INVALID_PARAMS"],
   [-32603, "INTERNAL_ERROR"],
-  [-32001, "TASK_NOT_FOUND"],
-  [-32002, "TASK_NOT_CANCELABLE"],
-  [-32003, "PUSH_NOTIFICATION_NOT_SUPPORTED"],
-  [-32004, "UNSUPPORTED_OPERATION"],
-  [-32005, "CONTENT_TYPE_NOT_SUPPORTED"],
   // No streaming, and a message for a task that does not accept any: both are unsupported operations.
   [-32006, "UNSUPPORTED_OPERATION"],
   [-32009, "UNSUPPORTED_OPERATION"],
-  [-32007, "UNAUTHENTICATED"],
-  [-32008, "PERMISSION_DENIED"],
-  [-32010, "RESOURCE_EXHAUSTED"],
-  [-32011, "UNAVAILABLE"],
 ]);
-
-function codeOfJsonRpc(code: unknown): ErrorCode | undefined {
-  return CODE_OF_JSON_RPC.get(code);
-}

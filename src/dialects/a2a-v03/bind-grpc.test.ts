@@ -11,7 +11,7 @@ import { decodeStatusDetails } from "../shared/grpc/status.ts";
 import { CARD, contextOf, createScriptedService } from "../suite/join.ts";
 import { frameOf } from "../suite/values.ts";
 import { grpc } from "./bind-grpc.ts";
-import type { MethodName } from "./proto/grpc-service.ts";
+import type { METHODS } from "./proto/grpc-service.ts";
 import { fromBytes } from "./proto/schema.ts";
 
 const TASK: Task = { id: "t1", contextId: "c1", status: { state: "TASK_STATE_CANCELED" } };
@@ -19,6 +19,8 @@ const CONFIG = { id: "p1", taskId: "t1", url: "https://hook.example" };
 
 /** Bytes as the official library of 0.3 writes and reads them. */
 type OfficialName = keyof typeof A2AService;
+type MethodName = keyof typeof METHODS;
+
 const official = (method: MethodName) =>
   A2AService[(method.charAt(0).toLowerCase() + method.slice(1)) as OfficialName] as {
     readonly path: string;

@@ -21,7 +21,6 @@ import { pushConfigName, taskName } from "./resource-names.ts";
 import { VERSION } from "./service-parameters.ts";
 
 /** The path where 0.2 serves the card for authenticated callers: a plain document, with plain HTTP errors. */
-
 export const httpExtendedCard: HttpServing = {
   version: "0.2",
   prefix: "agent/authenticatedExtendedCard",
@@ -85,8 +84,8 @@ function replyWith({ kind, answer, headers }: ProtoReply, context: ServeContext)
     const { keepAliveMs } = context.limits;
     return eventStreamReply(answer, { keepAliveMs, headers, framing: framingFor(kind === "stream", context) });
   }
-  if (answer.name === "nothing") return { status: 204, headers: headers ?? {}, body: undefined };
-  return jsonReply(kind === "push-create" ? 201 : 200, JSON.stringify(answer.value), headers);
+  if (answer === undefined) return { status: 204, headers: headers ?? {}, body: undefined };
+  return jsonReply(kind === "push-create" ? 201 : 200, JSON.stringify(answer), headers);
 }
 
 type Query = Readonly<Record<string, string>>;

@@ -1,31 +1,19 @@
 /** Calling over gRPC: one method per operation, binary requests and responses. */
 
-import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
+import type { ErrorCode, ProtocolError } from "../../model/errors.ts";
 import { type Loss, toLoss } from "../../model/loss.ts";
 import type { Operation, OperationKind } from "../../model/operation.ts";
 import type { RpcCodeName, RpcStatus } from "../../wire/rpc.ts";
 import type { RpcCalling } from "../contract.ts";
-import { callMetadata, decodeStatus } from "../shared/grpc/status.ts";
+import { CODE_OF_GRPC_STATUS, callMetadata, decodeResponse, decodeStatus } from "../shared/grpc/status.ts";
 import { extractNumber } from "../shared/grpc/stream.ts";
 import { invalidResponse } from "../shared/responses.ts";
 import { LOSSES, PROTO_LOSSES } from "./losses.ts";
-import { decodeProtoEvent, decodeProtoOutcome, type UnaryKind } from "./proto/decode.ts";
-import { METHOD_NAMES, RESPONSE_NAMES, SERVICE } from "./proto/grpc-service.ts";
-import { encodeRequest, type ProtoRequest, REQUEST_NAMES } from "./proto/requests.ts";
+import { decodeProtoEvent, decodeProtoOutcome } from "./proto/decode.ts";
+import { methodOf, type ProtoKind, RESPONSE_NAMES, SERVICE } from "./proto/grpc-service.ts";
+import { encodeRequest, REQUEST_NAMES } from "./proto/requests.ts";
 import { fromBytes, type ProtoName, toBytes } from "./proto/schema.ts";
 import { VERSION } from "./service-parameters.ts";
-
-/** In binary, most peers cannot distinguish an explicit false or zero from an absent field. */
-function omittedDefaults(operation: Operation): readonly Loss[] {
-  const losses: Loss[] = [];
-  if (operation.kind === "get") {
-    if (operation.historyLength === 0) losses.push(toLoss(PROTO_LOSSES.noHistory, "historyLength"));
-  } else if (operation.kind === "send" || operation.kind === "stream") {
-    const { historyLength } = operation.configuration ?? {};
-    if (historyLength === 0) losses.push(toLoss(PROTO_LOSSES.noHistory, "configuration.historyLength"));
-  }
-  return losses;
-}
 
 export const grpcCalling: RpcCalling = {
   carrier: "rpc",
@@ -34,19 +22,20 @@ export const grpcCalling: RpcCalling = {
 
   encode(operation, target) {
     const losses: Loss[] = [];
-    const asked = encodeRequest(operation, losses);
-    losses.push(...omittedDefaults(operation));
+    const request = encodeRequest(operation, losses);
+    // `encodeRequest` refuses lists.
+    const kind = operation.kind as ProtoKind;
+    reportZeroLength(operation, losses);
     if (target.tenant !== undefined && target.tenant !== "") losses.push(toLoss(LOSSES.tenant, "call.tenant"));
     const metadata = callMetadata(operation, target, "x-a2a-extensions");
-    return {
-      value: { service: SERVICE, method: METHOD_NAMES[asked.kind], metadata, message: requestBytes(asked) },
-      losses,
-    };
+    const message = toBytes(REQUEST_NAMES[kind], request);
+    return { value: { service: SERVICE, method: methodOf(kind), metadata, message }, losses };
   },
 
   decode(kind, message) {
     if (kind === "push-delete") return decodeProtoOutcome(kind, undefined);
-    return decodeProtoOutcome(kind, read(responseName(kind), message));
+    if (kind === "list") throw invalidResponse("0.3 has no such answer");
+    return decodeProtoOutcome(kind, read(RESPONSE_NAMES[kind as Exclude<ProtoKind, "push-delete">], message));
   },
 
   decodeFrame(message) {
@@ -57,35 +46,22 @@ export const grpcCalling: RpcCalling = {
   decodeFailure,
 };
 
-function requestBytes({ kind, request }: ProtoRequest): Uint8Array {
-  return toBytes(REQUEST_NAMES[kind], request);
-}
-
-function responseName(kind: UnaryKind): ProtoName {
-  if (kind === "list" || kind === "push-delete") throw invalidResponse("0.3 has no such answer");
-  return RESPONSE_NAMES[kind];
+/** In binary, most peers cannot distinguish an explicit zero from an absent field. */
+function reportZeroLength(operation: Operation, losses: Loss[]): void {
+  const lose = (path: string) => losses.push(toLoss(PROTO_LOSSES.noHistory, path));
+  if (operation.kind === "get" && operation.historyLength === 0) lose("historyLength");
+  if (operation.kind !== "send" && operation.kind !== "stream") return;
+  if (operation.configuration?.historyLength === 0) lose("configuration.historyLength");
 }
 
 function read(name: ProtoName, message: Uint8Array): unknown {
-  try {
-    return fromBytes(name, message);
-  } catch (error) {
-    if (!ProtocolError.is(error)) throw error;
-    throw invalidResponse(`it is not a ${name}`);
-  }
+  return decodeResponse(name, () => fromBytes(name, message));
 }
 
-/** For errors without a reason. Several errors share a status; the most common one is used. */
 const CODE_OF_STATUS: Readonly<Partial<Record<RpcCodeName, ErrorCode>>> = {
-  NOT_FOUND: "TASK_NOT_FOUND",
-  INVALID_ARGUMENT: "INVALID_PARAMS",
+  ...CODE_OF_GRPC_STATUS,
   FAILED_PRECONDITION: "TASK_NOT_CANCELABLE",
   UNIMPLEMENTED: "UNSUPPORTED_OPERATION",
-  UNAUTHENTICATED: "UNAUTHENTICATED",
-  PERMISSION_DENIED: "PERMISSION_DENIED",
-  RESOURCE_EXHAUSTED: "RESOURCE_EXHAUSTED",
-  UNAVAILABLE: "UNAVAILABLE",
-  DEADLINE_EXCEEDED: "UNAVAILABLE",
 };
 
 /** Messages of the official Python library start with the name of the error. */

@@ -1,7 +1,7 @@
 /** Calling over HTTP+JSON: one path and verb per operation below `/v1`, streams as SSE of bare events. */
 
 import type { ErrorCode } from "../../model/errors.ts";
-import { isObject } from "../../model/json.ts";
+import { isObject, type JsonObject } from "../../model/json.ts";
 import { type Loss, toLoss } from "../../model/loss.ts";
 import type { Operation, OperationKind } from "../../model/operation.ts";
 import type { ExchangeCall } from "../../wire/exchange.ts";
@@ -16,30 +16,27 @@ import { encodeRequest } from "./proto/requests.ts";
 import { serviceHeaders, VERSION } from "./service-parameters.ts";
 
 function routeOf(operation: Operation, losses: Loss[]): HttpCall {
-  const asked = encodeRequest(operation, losses);
-  switch (asked.kind) {
+  const request = encodeRequest(operation, losses);
+  const path = pathOf(operation);
+  switch (operation.kind) {
     case "send":
     case "stream":
-      return { method: "POST", path: `/message:${asked.kind}`, body: asked.request };
-    case "get": {
-      const { historyLength } = asked.request;
-      return { method: "GET", path: pathOf(operation), query: { historyLength } };
-    }
+      return { method: "POST", path: `/message:${operation.kind}`, body: request };
     case "cancel":
     case "subscribe":
-      return { method: "POST", path: `${pathOf(operation)}:${asked.kind}`, body: asked.request };
+      return { method: "POST", path: `${path}:${operation.kind}`, body: request };
     case "push-create":
-      return { method: "POST", path: pathOf(operation), body: asked.request };
-    case "push-get":
-      return { method: "GET", path: pathOf(operation) };
+      return { method: "POST", path, body: request };
     case "push-delete":
-      return { method: "DELETE", path: pathOf(operation) };
-    case "push-list": {
-      const { pageSize, pageToken } = asked.request;
-      return { method: "GET", path: pathOf(operation), query: { pageSize, pageToken } };
-    }
+      return { method: "DELETE", path };
+    case "get":
+      return { method: "GET", path, query: { historyLength: operation.historyLength } };
+    case "push-list":
+      return { method: "GET", path, query: { pageSize: operation.pageSize, pageToken: operation.pageToken } };
     case "extended-card":
       return { method: "GET", path: "/card" };
+    default:
+      return { method: "GET", path };
   }
 }
 
@@ -75,10 +72,10 @@ function codeOfStatus(kind: OperationKind, status: number): ErrorCode | undefine
 }
 
 /** A protocol error has a message. Without one, it is some server's page for an unknown path. */
-function decodeHttpError(kind: OperationKind, value: Readonly<Record<string, unknown>>, status: number) {
+function decodeHttpError(kind: OperationKind, value: JsonObject, status: number) {
   const given = isObject(value.error) ? value.error : value;
   const code = typeof given.message === "string" ? codeOfStatus(kind, status) : undefined;
-  return code === undefined ? decodeError(given, status) : decodeError(given, status, () => code);
+  return decodeError(given, status, code);
 }
 
 /** The config alone, as the proto's annotation has it and one official library expects it. */

@@ -3,30 +3,17 @@
 import { ProtocolError } from "../../model/errors.ts";
 import { isObject } from "../../model/json.ts";
 import { type Loss, NO_LOSSES, toLoss } from "../../model/loss.ts";
-import type { Operation, OperationKind, SendConfiguration } from "../../model/operation.ts";
+import type { Operation, SendConfiguration } from "../../model/operation.ts";
 import type { ExchangeCall } from "../../wire/exchange.ts";
 import type { CallTarget, ExchangeCalling } from "../contract.ts";
 import { asGet, decodeEnvelope, decodeFrameEnvelope, jsonRpcBody, jsonRpcCall } from "../shared/http/calling.ts";
 import { decodeError } from "./errors.ts";
-import { decodeFrame, decodeOutcome } from "./json/decode.ts";
+import { decodeFrame, decodeOutcome, methodOf } from "./json/decode.ts";
 import { toWireMessage, toWirePushConfig, toWireTaskPushConfig } from "./json/encode.ts";
 import { LOSSES } from "./losses.ts";
 import { serviceHeaders, VERSION } from "./service-parameters.ts";
 
 type SupportedOperation = Exclude<Operation, { readonly kind: "list" }>;
-
-const METHOD_NAMES = {
-  send: "message/send",
-  stream: "message/stream",
-  get: "tasks/get",
-  cancel: "tasks/cancel",
-  subscribe: "tasks/resubscribe",
-  "push-create": "tasks/pushNotificationConfig/set",
-  "push-get": "tasks/pushNotificationConfig/get",
-  "push-list": "tasks/pushNotificationConfig/list",
-  "push-delete": "tasks/pushNotificationConfig/delete",
-  "extended-card": "agent/getAuthenticatedExtendedCard",
-} as const satisfies Record<Exclude<OperationKind, "list">, string>;
 
 /** Undefined members are omitted by `JSON.stringify`. */
 function paramsOf(operation: SupportedOperation): object | undefined {
@@ -82,7 +69,7 @@ function lossesOf(operation: SupportedOperation, { tenant }: CallTarget): readon
   return losses.length === 0 ? NO_LOSSES : losses;
 }
 
-const EXTENDED_CARD_REQUEST = jsonRpcBody(METHOD_NAMES["extended-card"], undefined);
+const EXTENDED_CARD_REQUEST = jsonRpcBody(methodOf("extended-card"), undefined);
 
 interface JsonRpcCalling extends ExchangeCalling {
   /** 0.2 has the extended card at a separate URL. */
@@ -99,7 +86,7 @@ export const jsonRpcCalling: JsonRpcCalling = {
       throw new ProtocolError("UNSUPPORTED_OPERATION", "Tasks cannot be listed in A2A 0.3.");
     }
     const headers = serviceHeaders(operation, target);
-    const value = jsonRpcCall(METHOD_NAMES[operation.kind], paramsOf(operation), target, headers);
+    const value = jsonRpcCall(methodOf(operation.kind), paramsOf(operation), target, headers);
     return { value, losses: lossesOf(operation, target) };
   },
 

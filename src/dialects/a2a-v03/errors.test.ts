@@ -79,9 +79,9 @@ describe("refusals of others", () => {
     expect(decodeError({ code: -32004, data: { why: 1 } }, 200).data).toEqual({ why: 1 });
   });
 
-  it("without a code are read by status, as the binding wants it", () => {
+  it("without a code are read by status, unless the binding knows better", () => {
     expect(decodeError({ message: "Task not found" }, 404).code).toBe("METHOD_NOT_FOUND");
-    expect(decodeError({ message: "Task not found" }, 404, () => "TASK_NOT_FOUND").code).toBe("TASK_NOT_FOUND");
+    expect(decodeError({ message: "Task not found" }, 404, "TASK_NOT_FOUND").code).toBe("TASK_NOT_FOUND");
     expect(decodeError({ detail: "Nope" }, 418)).toMatchObject({ code: "INVALID_REQUEST", message: "Nope" });
     expect(decodeError({}, 0)).toMatchObject({ code: "INTERNAL_ERROR" });
     expect(decodeError({}, 500).message).toContain("500");

@@ -3,12 +3,12 @@
 import { ProtocolError } from "../../model/errors.ts";
 import type { Loss } from "../../model/loss.ts";
 import type {
+  AnswersByKind,
   CallContext,
   FrameStream,
   Operation,
   OperationKind,
   OutcomeOf,
-  Outcomes,
   StreamFrame,
 } from "../../model/operation.ts";
 import { isTerminal } from "../../model/task.ts";
@@ -18,37 +18,22 @@ import type { ReadOptions } from "../shared/proto/json-reading.ts";
 import { toProtoCard } from "./proto/card.ts";
 import { toProtoOutcome, toProtoPushPage, toProtoTask, toProtoTaskPushConfig } from "./proto/encode.ts";
 import { decodeRequest } from "./proto/requests.ts";
-import type { ProtoTypes } from "./proto/schema.ts";
 import { EXTENSIONS_HEADER, requestedExtensions } from "./service-parameters.ts";
-
-/** From proto request to response message, shared by both proto bindings. */
 
 type Headers = Readonly<Record<string, string | undefined>>;
 
-export type ProtoResponse =
-  | NamedMessage<"SendMessageResponse">
-  | NamedMessage<"Task">
-  | NamedMessage<"TaskPushNotificationConfig">
-  | NamedMessage<"ListTaskPushNotificationConfigResponse">
-  | NamedMessage<"AgentCard">
-  | { readonly name: "nothing" };
-
-interface NamedMessage<Name extends keyof ProtoTypes> {
-  readonly name: Name;
-  readonly value: ProtoTypes[Name];
-}
-
 export interface ProtoReply {
   readonly kind: OperationKind;
-  readonly answer: ProtoResponse | FrameStream;
+  /** A message of the proto in an operation with one response; undefined if it is empty. */
+  readonly answer: object | FrameStream | undefined;
   readonly headers: Readonly<Record<string, string>> | undefined;
 }
 
 export function isFrameStream(answer: ProtoReply["answer"]): answer is FrameStream {
-  return Symbol.asyncIterator in answer;
+  return answer !== undefined && Symbol.asyncIterator in answer;
 }
 
-/** Throws errors that the binding encodes. */
+/** From proto request to response message, shared by both proto bindings. Throws errors that the binding encodes. */
 export async function serveRequest(
   kind: OperationKind,
   request: unknown,
@@ -58,44 +43,41 @@ export async function serveRequest(
   service: AgentService = context.service,
 ): Promise<ProtoReply> {
   requireCapability(kind, service);
-  const decoded = decodeRequest(kind, request, { options, lastEventId: headers["last-event-id"] });
-  if (decoded.losses.length > 0) context.report(decoded.losses);
-  const operation = decoded.value;
-  const invoked = await invoke(operation, headers, context, service);
   const losses: Loss[] = [];
-  const answer = encodeResponse(operation, invoked.outcome, losses);
+  const operation = decodeRequest(kind, request, options, headers["last-event-id"], losses);
+  if (losses.length > 0) context.report(losses.splice(0));
+  const invoked = await invoke(operation, headers, context, service);
+  // `dispatch` ties an outcome to its operation, which the compiler cannot follow through a union.
+  const answer = encodeAnswer({ kind, operation, outcome: invoked.outcome } as Answer, losses);
   if (losses.length > 0) context.report(losses);
   return { kind, answer, headers: invoked.headers };
 }
 
-/** `dispatch` ties an outcome to its operation, which the compiler cannot follow through a union. */
-function encodeResponse(operation: Operation, outcome: OutcomeOf<Operation>, losses: Loss[]): ProtoReply["answer"] {
-  switch (operation.kind) {
+type Answer = AnswersByKind[OperationKind];
+
+function encodeAnswer({ kind, operation, outcome }: Answer, losses: Loss[]): ProtoReply["answer"] {
+  switch (kind) {
     case "send":
-      return { name: "SendMessageResponse", value: toProtoOutcome(outcome as Outcomes["send"], losses) };
+      return toProtoOutcome(outcome, losses);
     case "get":
     case "cancel":
-      return { name: "Task", value: toProtoTask(outcome as Outcomes["get"], losses) };
+      return toProtoTask(outcome, losses);
     case "push-create":
-    case "push-get": {
-      const value = toProtoTaskPushConfig(outcome as Outcomes["push-get"], operation.taskId);
-      return { name: "TaskPushNotificationConfig", value };
-    }
-    case "push-list": {
-      const value = toProtoPushPage(outcome as Outcomes["push-list"], operation.taskId);
-      return { name: "ListTaskPushNotificationConfigResponse", value };
-    }
+    case "push-get":
+      return toProtoTaskPushConfig(outcome, operation.taskId);
+    case "push-list":
+      return toProtoPushPage(outcome, operation.taskId);
     case "extended-card": {
-      const card = toProtoCard(outcome as Outcomes["extended-card"]);
+      const card = toProtoCard(outcome);
       losses.push(...card.losses);
-      return { name: "AgentCard", value: card.value };
+      return card.value;
     }
     case "stream":
     case "subscribe":
-      return outcome as FrameStream;
+      return outcome;
     case "push-delete":
     case "list":
-      return { name: "nothing" };
+      return undefined;
   }
 }
 
@@ -110,7 +92,7 @@ interface Invoked<O extends Operation> {
 /** `headers` may also be gRPC metadata. `service` differs from the context's if the request names an agent. */
 export async function invoke<O extends Operation>(
   operation: O,
-  headers: Readonly<Record<string, string | undefined>>,
+  headers: Headers,
   context: ServeContext,
   service: AgentService = context.service,
 ): Promise<Invoked<O>> {

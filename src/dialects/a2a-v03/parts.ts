@@ -3,7 +3,10 @@
 import { isObject, type JsonObject, type JsonValue, type Writable } from "../../model/json.ts";
 import type { DataPart, Part, RawPart, TextPart, UrlPart } from "../../model/message.ts";
 import type { Members } from "../shared/json-members.ts";
-import type { ProtoFile, ProtoPart } from "./proto/schema.ts";
+import type { ProtoTypes } from "./proto/schema.ts";
+
+type ProtoFile = ProtoTypes["FilePart"];
+type ProtoPart = ProtoTypes["Part"];
 
 /**
  * What a 0.3 text or data part has no member for is carried in its metadata under reserved names. Peers that support

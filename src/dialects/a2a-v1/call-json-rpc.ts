@@ -1,16 +1,12 @@
 /** Calling over JSON-RPC: one URL, one POST per operation, streams as SSE of whole envelopes. */
 
 import { NO_LOSSES } from "../../model/loss.ts";
-import type { Operation, OperationKind } from "../../model/operation.ts";
+import type { Operation } from "../../model/operation.ts";
 import type { CallTarget, ExchangeCalling } from "../contract.ts";
 import { decodeEnvelope, decodeFrameEnvelope, jsonRpcCall } from "../shared/http/calling.ts";
-import { decodeFrame, decodeOutcome, METHODS } from "./decode.ts";
+import { decodeFrame, decodeOutcome, methodOf } from "./decode.ts";
 import { decodeError } from "./errors.ts";
 import { serviceHeaders, tenantOf, toTimestamp, VERSION } from "./service-parameters.ts";
-
-export const METHOD_NAMES = Object.fromEntries(
-  Object.entries(METHODS).map(([method, kind]) => [kind, method]),
-) as Readonly<Record<OperationKind, keyof typeof METHODS>>;
 
 /** Undefined members are omitted by `JSON.stringify`. */
 export function paramsOf(operation: Operation, target: CallTarget): object {
@@ -47,7 +43,7 @@ export const jsonRpcCalling: ExchangeCalling = {
   encode(operation, target) {
     const params = paramsOf(operation, target);
     const headers = serviceHeaders(operation, target);
-    return { value: jsonRpcCall(METHOD_NAMES[operation.kind], params, target, headers), losses: NO_LOSSES };
+    return { value: jsonRpcCall(methodOf(operation.kind), params, target, headers), losses: NO_LOSSES };
   },
 
   decode(kind, response) {

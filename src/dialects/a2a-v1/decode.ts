@@ -1,9 +1,9 @@
 /** Decodes requests of every binding: JSON-RPC has params; HTTP has a body, a query and path parameters. */
 
-import { invalidParams, ProtocolError } from "../../model/errors.ts";
+import { invalidParams } from "../../model/errors.ts";
 import { isObject } from "../../model/json.ts";
 import type { ListInput, Operation, OperationKind, Outcomes, SendInput, StreamFrame } from "../../model/operation.ts";
-import { parseLastEventId } from "../shared/http/requests.ts";
+import { compileMethods, parseLastEventId } from "../shared/http/requests.ts";
 import { asResponse, createFrame, invalidResponse } from "../shared/responses.ts";
 import { readCardLeniently } from "./card.ts";
 import { type ReadOptions, readWire, type WireName, type WireTypes } from "./proto/schema.ts";
@@ -66,15 +66,7 @@ export const METHODS = {
   GetExtendedAgentCard: "extended-card",
 } as const satisfies Record<string, OperationKind>;
 
-const KIND_OF_METHOD: ReadonlyMap<string, OperationKind> = new Map(Object.entries(METHODS));
-
-export function kindOfMethod(method: string): OperationKind {
-  const kind = KIND_OF_METHOD.get(method);
-  if (kind === undefined) {
-    throw new ProtocolError("METHOD_NOT_FOUND", "Method not found in A2A 1.0.", { metadata: { method } });
-  }
-  return kind;
-}
+export const { kindOfMethod, methodOf } = compileMethods<OperationKind>("1.0", METHODS);
 
 /** `lastEventId` is the last event that the caller has received; only `subscribe` uses it. */
 export function decodeRequest(
@@ -110,17 +102,15 @@ export function decodeRequest(
       const { tenant = "", ...config } = readWire("CreateTaskPushNotificationConfigRequest", request, options);
       return { operation: { kind, taskId: config.taskId, config }, tenant };
     }
-    case "push-get": {
+    case "push-get":
+    case "push-delete": {
+      // The request to delete has the same members.
       const { tenant = "", taskId, id } = readWire("GetTaskPushNotificationConfigRequest", request, options);
       return { operation: { kind, taskId, id }, tenant };
     }
     case "push-list": {
       const { tenant = "", ...page } = readWire("ListTaskPushNotificationConfigsRequest", request, options);
       return { operation: { kind, ...page }, tenant };
-    }
-    case "push-delete": {
-      const { tenant = "", taskId, id } = readWire("DeleteTaskPushNotificationConfigRequest", request, options);
-      return { operation: { kind, taskId, id }, tenant };
     }
     case "extended-card":
       return { operation: { kind }, tenant: tenantOf(readWire("GetExtendedAgentCardRequest", request, options)) };

@@ -15,7 +15,6 @@ export const push: PushEncoding = {
 };
 
 export type Answer = AnswersByKind[OperationKind];
-export type UnaryAnswer = AnswersByKind[UnaryKind];
 type UnaryKind = Exclude<OperationKind, "stream" | "subscribe">;
 
 const ENCODERS: { readonly [Kind in UnaryKind]: (answer: AnswersByKind[Kind]) => string } = {

@@ -6,6 +6,7 @@
 import { ERROR_CODES, type ErrorCode, type FieldViolation, ProtocolError } from "../../model/errors.ts";
 import { isObject, type JsonObject } from "../../model/json.ts";
 import { statusText } from "../../model/status-texts.ts";
+import type { RpcCodeName } from "../../wire/rpc.ts";
 
 /** Headers of an error on any HTTP binding, and its metadata over gRPC. */
 export function errorHeaders({ retryAfter, challenge }: ProtocolError): Readonly<Record<string, string>> | undefined {
@@ -24,7 +25,36 @@ export function toPublicError(error: unknown): ProtocolError {
   });
 }
 
-/** Decodes errors of a peer. */
+/** How the bindings of a version encode one error. */
+interface ErrorRow {
+  readonly jsonRpc: number;
+  readonly http: number;
+  readonly grpcStatus: RpcCodeName;
+}
+
+export function errorRow(jsonRpc: number, http: number, grpcStatus: RpcCodeName): ErrorRow {
+  return { jsonRpc, http, grpcStatus };
+}
+
+/** A JSON-RPC error object as JSON. */
+export function toErrorObject(code: number, error: ProtocolError): string {
+  return JSON.stringify({ code, message: error.message, data: errorDetails(error) });
+}
+
+/**
+ * Decodes the error object of a peer, or any object in its place. The reason decides, then `codeOf`; the HTTP status
+ * only as a last resort (0: there is none).
+ */
+export function decodePeerError(
+  given: JsonObject,
+  status: number,
+  codeOf: (given: JsonObject) => ErrorCode | undefined,
+): ProtocolError {
+  const data = given.data ?? given.details;
+  const details = readErrorDetails(data);
+  const code = details.code ?? codeOf(given) ?? (status < 400 ? "INTERNAL_ERROR" : codeOfHttpStatus(status));
+  return createPeerError(code, peerErrorMessage(given, status), details, data);
+}
 
 /** `data`: any value that the peer sent with its message. */
 export function createPeerError(code: ErrorCode, message: string, details: ErrorDetails, data: unknown): ProtocolError {

@@ -1,6 +1,5 @@
 /** Decodes JSON-RPC requests to operations. */
 
-import { ProtocolError } from "../../../model/errors.ts";
 import type { Writable } from "../../../model/json.ts";
 import { type Lossy, NO_LOSSES } from "../../../model/loss.ts";
 import type {
@@ -12,7 +11,7 @@ import type {
   StreamFrame,
   TaskPushNotificationConfig,
 } from "../../../model/operation.ts";
-import { parseLastEventId } from "../../shared/http/requests.ts";
+import { compileMethods, parseLastEventId } from "../../shared/http/requests.ts";
 import { type Members, readRequest, readResponse } from "../../shared/json-members.ts";
 import { createFrame, invalidResponse } from "../../shared/responses.ts";
 import { LOSSES } from "../losses.ts";
@@ -89,17 +88,9 @@ export const METHODS = {
   "agent/authenticatedExtendedCard": "extended-card",
 } as const satisfies Record<string, OperationKind>;
 
-type SupportedKind = (typeof METHODS)[keyof typeof METHODS];
+export type SupportedKind = (typeof METHODS)[keyof typeof METHODS];
 
-const KIND_OF_METHOD: ReadonlyMap<string, SupportedKind> = new Map(Object.entries(METHODS));
-
-export function kindOfMethod(method: string): SupportedKind {
-  const kind = KIND_OF_METHOD.get(method);
-  if (kind === undefined) {
-    throw new ProtocolError("METHOD_NOT_FOUND", "Method not found in A2A 0.3.", { metadata: { method } });
-  }
-  return kind;
-}
+export const { kindOfMethod, methodOf } = compileMethods("0.3", METHODS);
 
 /** `push-first`: the only config of a task, which earlier releases request without its id. */
 export type RequestedOperation =

@@ -5,7 +5,10 @@ import { isObject, type JsonObject, type Writable } from "../../../model/json.ts
 import { type Loss, type Lossy, toLoss } from "../../../model/loss.ts";
 import { LOSSES } from "../losses.ts";
 import { VERSION } from "../service-parameters.ts";
-import type { ProtoCapabilities, ProtoCard, ProtoInterface, ProtoSkill } from "./schema-card.ts";
+import type { ProtoTypes } from "./schema.ts";
+
+type ProtoCard = ProtoTypes["AgentCard"];
+type ProtoSkill = ProtoTypes["AgentSkill"];
 
 const PROTOCOL_VERSION = "0.3.0";
 const DEFAULT_TRANSPORT = "JSONRPC";
@@ -57,7 +60,7 @@ export function cardMembers(card: AgentCard, losses: Loss[]): Omit<ProtoCard, "s
 }
 
 /** Interfaces of other versions are published in other documents. */
-function toProtoInterfaces(interfaces: readonly AgentInterface[], losses: Loss[]): ProtoInterface[] {
+function toProtoInterfaces(interfaces: readonly AgentInterface[], losses: Loss[]): ProtoTypes["AgentInterface"][] {
   return interfaces.flatMap(({ url, protocolBinding, protocolVersion, tenant }, index) => {
     if (protocolVersion !== VERSION && !protocolVersion.startsWith(`${VERSION}.`)) return [];
     if (tenant !== undefined) losses.push(toLoss(LOSSES.interfaceTenant, `card.supportedInterfaces[${index}].tenant`));
@@ -144,7 +147,10 @@ function fromProtoInterfaces({ url, preferredTransport, additionalInterfaces = [
   return all.map((one) => ({ url: one.url, protocolBinding: one.transport, protocolVersion: VERSION }));
 }
 
-function fromProtoCapabilities(capabilities: ProtoCapabilities, extended: boolean | undefined): AgentCapabilities {
+function fromProtoCapabilities(
+  capabilities: ProtoTypes["AgentCapabilities"],
+  extended: boolean | undefined,
+): AgentCapabilities {
   return extended === undefined ? capabilities : { ...capabilities, extendedAgentCard: extended };
 }
 

@@ -1,7 +1,6 @@
 /** Decodes validated proto messages to the model. What the model cannot express is added to `losses`. */
 
-import type { StreamEvent, TaskArtifactUpdate, TaskStatusUpdate } from "../../../model/event.ts";
-import type { Writable } from "../../../model/json.ts";
+import type { StreamEvent } from "../../../model/event.ts";
 import { type Loss, type Lossy, NO_LOSSES, toLoss } from "../../../model/loss.ts";
 import type { Message } from "../../../model/message.ts";
 import type {
@@ -13,26 +12,14 @@ import type {
   TaskPushNotificationConfig,
 } from "../../../model/operation.ts";
 import type { Artifact, Task, TaskStatus } from "../../../model/task.ts";
+import { omitUndefined } from "../../shared/json-members.ts";
 import type { ReadOptions } from "../../shared/proto/json-reading.ts";
 import { asResponse, invalidResponse } from "../../shared/responses.ts";
 import { LOSSES, PROTO_LOSSES } from "../losses.ts";
 import { fromProtoPart } from "../parts.ts";
 import { parsePushConfigName } from "../resource-names.ts";
 import { fromProtoCard } from "./card.ts";
-import {
-  fromProtoState,
-  type ProtoArtifact,
-  type ProtoConfiguration,
-  type ProtoMessage,
-  type ProtoName,
-  type ProtoPushConfig,
-  type ProtoStreamResponse,
-  type ProtoTask,
-  type ProtoTaskPushConfig,
-  type ProtoTaskStatus,
-  type ProtoTypes,
-  readProto,
-} from "./schema.ts";
+import { fromProtoState, type ProtoName, type ProtoTypes, readProto } from "./schema.ts";
 
 /** Decodes responses of a peer in proto messages leniently. */
 
@@ -74,91 +61,77 @@ export function decodeProtoEvent(value: unknown): Lossy<StreamEvent> {
 }
 
 /** Validation requires a role in requests, so a message without one is part of a response. */
-export function fromProtoMessage(message: ProtoMessage, losses: Loss[]): Message {
+export function fromProtoMessage(message: ProtoTypes["Message"], losses: Loss[]): Message {
   const { messageId, contextId, taskId, role, content, metadata, extensions } = message;
   if (role === undefined) losses.push(toLoss(LOSSES.unreadableRole, "message.role"));
-  const read: Writable<Message> = { messageId, role: role ?? "ROLE_AGENT", parts: content.map(fromProtoPart) };
-  if (contextId !== undefined) read.contextId = contextId;
-  if (taskId !== undefined) read.taskId = taskId;
-  if (metadata !== undefined) read.metadata = metadata;
-  if (extensions !== undefined) read.extensions = extensions;
-  return read;
+  const parts = content.map(fromProtoPart);
+  return omitUndefined({ messageId, contextId, taskId, role: role ?? "ROLE_AGENT", parts, metadata, extensions });
 }
 
-function fromProtoArtifact(artifact: ProtoArtifact): Artifact {
-  const { artifactId, name, description, parts, metadata, extensions } = artifact;
-  const read: Writable<Artifact> = { artifactId, parts: parts.map(fromProtoPart) };
-  if (name !== undefined) read.name = name;
-  if (description !== undefined) read.description = description;
-  if (metadata !== undefined) read.metadata = metadata;
-  if (extensions !== undefined) read.extensions = extensions;
-  return read;
+function fromProtoArtifact(artifact: ProtoTypes["Artifact"]): Artifact {
+  return { ...artifact, parts: artifact.parts.map(fromProtoPart) };
 }
 
-function fromProtoStatus({ state, message, timestamp }: ProtoTaskStatus, losses: Loss[]): TaskStatus {
-  const read: Writable<TaskStatus> = { state: fromProtoState(state) };
-  if (message !== undefined) read.message = fromProtoMessage(message, losses);
-  if (timestamp !== undefined) read.timestamp = timestamp;
-  return read;
+function fromProtoStatus(status: ProtoTypes["TaskStatus"], losses: Loss[]): TaskStatus {
+  const message = status.message === undefined ? undefined : fromProtoMessage(status.message, losses);
+  return omitUndefined({ state: fromProtoState(status.state), message, timestamp: status.timestamp });
 }
 
-function fromProtoTask(task: ProtoTask, losses: Loss[]): Task {
-  const { id, contextId = "", status, artifacts, history, metadata } = task;
-  const read: Writable<Task> = { id, contextId, status: fromProtoStatus(status, losses) };
-  if (artifacts !== undefined) read.artifacts = artifacts.map(fromProtoArtifact);
-  if (history !== undefined) read.history = history.map((message) => fromProtoMessage(message, losses));
-  if (metadata !== undefined) read.metadata = metadata;
-  return read;
+function fromProtoTask(task: ProtoTypes["Task"], losses: Loss[]): Task {
+  const { id, contextId, artifacts, history, metadata } = task;
+  return omitUndefined({
+    id,
+    contextId,
+    status: fromProtoStatus(task.status, losses),
+    artifacts: artifacts?.map(fromProtoArtifact),
+    history: history?.map((message) => fromProtoMessage(message, losses)),
+    metadata,
+  });
 }
 
 /** Validation guarantees one of the two. */
 function fromProtoOutcome({ task, message }: ProtoTypes["SendMessageResponse"], losses: Loss[]): SendOutcome {
   if (task !== undefined) return { task: fromProtoTask(task, losses) };
-  return { message: fromProtoMessage(message as ProtoMessage, losses) };
+  return { message: fromProtoMessage(message as ProtoTypes["Message"], losses) };
 }
 
-export function fromProtoEvent(event: ProtoStreamResponse, losses: Loss[]): StreamEvent {
-  if (event.artifactUpdate !== undefined) {
-    const { taskId, contextId = "", artifact, append, lastChunk, metadata } = event.artifactUpdate;
-    const artifactUpdate: Writable<TaskArtifactUpdate> = { taskId, contextId, artifact: fromProtoArtifact(artifact) };
-    if (append !== undefined) artifactUpdate.append = append;
-    if (lastChunk !== undefined) artifactUpdate.lastChunk = lastChunk;
-    if (metadata !== undefined) artifactUpdate.metadata = metadata;
-    return { artifactUpdate };
+export function fromProtoEvent(event: ProtoTypes["StreamResponse"], losses: Loss[]): StreamEvent {
+  const { artifactUpdate, statusUpdate } = event;
+  if (artifactUpdate !== undefined) {
+    return { artifactUpdate: { ...artifactUpdate, artifact: fromProtoArtifact(artifactUpdate.artifact) } };
   }
-  if (event.statusUpdate !== undefined) {
-    const { taskId, contextId = "", status, metadata } = event.statusUpdate;
-    const statusUpdate: Writable<TaskStatusUpdate> = { taskId, contextId, status: fromProtoStatus(status, losses) };
-    if (metadata !== undefined) statusUpdate.metadata = metadata;
-    return { statusUpdate };
+  if (statusUpdate !== undefined) {
+    const { taskId, contextId, metadata } = statusUpdate;
+    const status = fromProtoStatus(statusUpdate.status, losses);
+    return { statusUpdate: omitUndefined({ taskId, contextId, status, metadata }) };
   }
   return fromProtoOutcome(event, losses);
 }
 
-function fromProtoPushConfig(config: ProtoPushConfig, losses: Loss[]): TaskPushNotificationConfig {
-  const { id, url, token, authentication } = config;
-  const read: Writable<TaskPushNotificationConfig> = { url };
-  if (id !== undefined) read.id = id;
-  if (token !== undefined) read.token = token;
-  if (authentication === undefined) return read;
-  const { schemes = [], credentials } = authentication;
+function fromProtoPushConfig(
+  { authentication, ...config }: ProtoTypes["PushNotificationConfig"],
+  losses: Loss[],
+): TaskPushNotificationConfig {
+  const { schemes = [], ...credentials } = authentication ?? {};
   const [scheme, ...others] = schemes;
   if (others.length > 0) losses.push(toLoss(LOSSES.pushSchemes, "config.authentication.schemes"));
-  if (scheme !== undefined) read.authentication = credentials === undefined ? { scheme } : { scheme, credentials };
-  else if (credentials !== undefined) {
+  if (scheme !== undefined) return { ...config, authentication: { scheme, ...credentials } };
+  if (credentials.credentials !== undefined) {
     losses.push(toLoss(PROTO_LOSSES.credentialsWithoutScheme, "config.authentication.credentials"));
   }
-  return read;
+  return config;
 }
 
 /** The ids are in the name; an id that the config repeats is assumed to match. */
-export function fromProtoTaskPushConfig(config: ProtoTaskPushConfig, losses: Loss[]): TaskPushNotificationConfig {
-  const read: Writable<TaskPushNotificationConfig> = fromProtoPushConfig(config.pushNotificationConfig, losses);
-  const place = parsePushConfigName(config.name ?? "");
-  if (place === undefined) return read;
-  read.taskId = place.taskId;
-  if (read.id === undefined && place.id !== "") read.id = place.id;
-  return read;
+export function fromProtoTaskPushConfig(
+  { name = "", pushNotificationConfig }: ProtoTypes["TaskPushNotificationConfig"],
+  losses: Loss[],
+): TaskPushNotificationConfig {
+  const config = fromProtoPushConfig(pushNotificationConfig, losses);
+  const place = parsePushConfigName(name);
+  if (place === undefined) return config;
+  const { taskId, id } = place;
+  return { ...(id !== "" && { id }), ...config, taskId };
 }
 
 function fromProtoPushPage(
@@ -173,13 +146,15 @@ function fromProtoPushPage(
  * blocking.
  */
 export function fromProtoConfiguration(
-  { acceptedOutputModes, pushNotification, historyLength, blocking }: ProtoConfiguration,
+  { pushNotification, blocking, ...given }: ProtoTypes["SendMessageConfiguration"],
   losses: Loss[],
 ): SendConfiguration | undefined {
-  const read: Writable<SendConfiguration> = {};
-  if (acceptedOutputModes !== undefined) read.acceptedOutputModes = acceptedOutputModes;
-  if (pushNotification !== undefined) read.taskPushNotificationConfig = fromProtoPushConfig(pushNotification, losses);
-  if (historyLength !== undefined) read.historyLength = historyLength;
-  if (blocking !== true) read.returnImmediately = true;
-  return Object.keys(read).length === 0 ? undefined : read;
+  const configuration: SendConfiguration = {
+    ...given,
+    ...(pushNotification !== undefined && {
+      taskPushNotificationConfig: fromProtoPushConfig(pushNotification, losses),
+    }),
+    ...(blocking !== true && { returnImmediately: true }),
+  };
+  return Object.keys(configuration).length === 0 ? undefined : configuration;
 }

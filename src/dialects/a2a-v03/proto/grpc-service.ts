@@ -1,5 +1,6 @@
 /** The service as a `.proto` file: the messages of the tables, in reading order. */
 import type { OperationKind } from "../../../model/operation.ts";
+import { compileMethods } from "../../shared/http/requests.ts";
 import type { FieldRow, Presence } from "../../shared/proto/json-codec.ts";
 import type { ProtoFile } from "../../shared/proto/proto-file.ts";
 import { REQUEST_NAMES } from "./requests.ts";
@@ -23,11 +24,7 @@ export const METHODS = {
   DeleteTaskPushNotificationConfig: "push-delete",
 } as const satisfies Record<string, ProtoKind>;
 
-export type MethodName = keyof typeof METHODS;
-
-export const METHOD_NAMES = Object.fromEntries(
-  Object.entries(METHODS).map(([method, kind]) => [kind, method]),
-) as Readonly<Record<ProtoKind, MethodName>>;
+export const { kindOfMethod, methodOf } = compileMethods("0.3", METHODS);
 
 export const RESPONSE_NAMES = {
   send: "SendMessageResponse",
@@ -41,10 +38,6 @@ export const RESPONSE_NAMES = {
   "push-delete": "google.protobuf.Empty",
   "extended-card": "AgentCard",
 } as const satisfies Record<ProtoKind, ProtoName | "google.protobuf.Empty">;
-
-export function isStreaming(kind: OperationKind): kind is "stream" | "subscribe" {
-  return kind === "stream" || kind === "subscribe";
-}
 
 const SCALARS: ReadonlySet<string> = new Set(["string", "bool", "length"]);
 
@@ -77,7 +70,7 @@ export const PROTO_FILE: ProtoFile = {
       name,
       request: REQUEST_NAMES[kind],
       response: RESPONSE_NAMES[kind],
-      streams: isStreaming(kind),
+      streams: kind === "stream" || kind === "subscribe",
     })),
   },
 };

@@ -3,160 +3,15 @@
  * number. Three fields are newer than the release but in use: a part's metadata, a file's name, the icon.
  */
 
-import type { JsonObject, JsonValue } from "../../../model/json.ts";
-import type { Role } from "../../../model/message.ts";
+import type { SecurityRequirement } from "../../../model/card.ts";
+import type { JsonObject } from "../../../model/json.ts";
 import { TASK_STATES, type TaskState } from "../../../model/task.ts";
 import { compileProtobuf, type DecodeOptions } from "../../shared/proto/binary-codec.ts";
-import { compileProtoJson, type Presence, type ProtoTables } from "../../shared/proto/json-codec.ts";
-import type { ReadOptions, ScalarName } from "../../shared/proto/json-reading.ts";
-import { PROTO_CARD_MESSAGES, type ProtoCardTypes } from "./schema-card.ts";
+import { COMMON_CARD_MESSAGES } from "../../shared/proto/card-messages.ts";
+import { compileProtoJson, type FieldRow, type MessageTypes } from "../../shared/proto/json-codec.ts";
+import type { ReadOptions } from "../../shared/proto/json-reading.ts";
 
 type ProtoTaskState = Exclude<TaskState, "TASK_STATE_CANCELED"> | "TASK_STATE_CANCELLED";
-
-export interface ProtoFile {
-  readonly fileWithUri?: string;
-  readonly fileWithBytes?: string;
-  readonly mimeType?: string;
-  readonly name?: string;
-}
-
-export interface ProtoPart {
-  readonly text?: string;
-  readonly file?: ProtoFile;
-  readonly data?: { readonly data: JsonObject };
-  readonly metadata?: JsonObject;
-}
-
-export interface ProtoMessage {
-  readonly messageId: string;
-  readonly contextId?: string;
-  readonly taskId?: string;
-  readonly role?: Role;
-  readonly content: readonly ProtoPart[];
-  readonly metadata?: JsonObject;
-  readonly extensions?: readonly string[];
-}
-
-export interface ProtoArtifact {
-  readonly artifactId: string;
-  readonly name?: string;
-  readonly description?: string;
-  readonly parts: readonly ProtoPart[];
-  readonly metadata?: JsonObject;
-  readonly extensions?: readonly string[];
-}
-
-export interface ProtoTaskStatus {
-  readonly state: ProtoTaskState;
-  readonly message?: ProtoMessage;
-  readonly timestamp?: string;
-}
-
-export interface ProtoTask {
-  readonly id: string;
-  readonly contextId?: string;
-  readonly status: ProtoTaskStatus;
-  readonly artifacts?: readonly ProtoArtifact[];
-  readonly history?: readonly ProtoMessage[];
-  readonly metadata?: JsonObject;
-}
-
-export interface ProtoStatusUpdate {
-  readonly taskId: string;
-  readonly contextId?: string;
-  readonly status: ProtoTaskStatus;
-  readonly final?: boolean;
-  readonly metadata?: JsonObject;
-}
-
-export interface ProtoArtifactUpdate {
-  readonly taskId: string;
-  readonly contextId?: string;
-  readonly artifact: ProtoArtifact;
-  readonly append?: boolean;
-  readonly lastChunk?: boolean;
-  readonly metadata?: JsonObject;
-}
-
-/** Exactly one of them. */
-export interface ProtoStreamResponse {
-  readonly task?: ProtoTask;
-  readonly message?: ProtoMessage;
-  readonly statusUpdate?: ProtoStatusUpdate;
-  readonly artifactUpdate?: ProtoArtifactUpdate;
-}
-
-export interface ProtoPushConfig {
-  readonly id?: string;
-  readonly url: string;
-  readonly token?: string;
-  readonly authentication?: { readonly schemes?: readonly string[]; readonly credentials?: string };
-}
-
-export interface ProtoTaskPushConfig {
-  /** `tasks/{id}/pushNotificationConfigs/{id}` */
-  readonly name?: string;
-  readonly pushNotificationConfig: ProtoPushConfig;
-}
-
-export interface ProtoConfiguration {
-  readonly acceptedOutputModes?: readonly string[];
-  readonly pushNotification?: ProtoPushConfig;
-  readonly historyLength?: number;
-  readonly blocking?: boolean;
-}
-
-interface Named {
-  readonly name: string;
-}
-
-/** Every message by name, in the form that `readProto` returns. */
-export interface ProtoTypes extends ProtoCardTypes {
-  Part: ProtoPart;
-  FilePart: ProtoFile;
-  DataPart: { readonly data: JsonObject };
-  Message: ProtoMessage;
-  Artifact: ProtoArtifact;
-  TaskStatus: ProtoTaskStatus;
-  Task: ProtoTask;
-  TaskStatusUpdateEvent: ProtoStatusUpdate;
-  TaskArtifactUpdateEvent: ProtoArtifactUpdate;
-  StreamResponse: ProtoStreamResponse;
-
-  SendMessageConfiguration: ProtoConfiguration;
-  SendMessageRequest: {
-    readonly message: ProtoMessage;
-    readonly configuration?: ProtoConfiguration;
-    readonly metadata?: JsonObject;
-  };
-  SendMessageResponse: Pick<ProtoStreamResponse, "task" | "message">;
-  GetTaskRequest: Named & { readonly historyLength?: number };
-  CancelTaskRequest: Named;
-  TaskSubscriptionRequest: Named;
-  GetAgentCardRequest: Readonly<Record<string, never>>;
-
-  AuthenticationInfo: NonNullable<ProtoPushConfig["authentication"]>;
-  PushNotificationConfig: ProtoPushConfig;
-  TaskPushNotificationConfig: ProtoTaskPushConfig;
-  CreateTaskPushNotificationConfigRequest: {
-    readonly parent: string;
-    readonly configId?: string;
-    readonly config: ProtoTaskPushConfig;
-  };
-  GetTaskPushNotificationConfigRequest: Named;
-  DeleteTaskPushNotificationConfigRequest: Named;
-  ListTaskPushNotificationConfigRequest: {
-    readonly parent: string;
-    readonly pageSize?: number;
-    readonly pageToken?: string;
-  };
-  ListTaskPushNotificationConfigResponse: {
-    readonly configs: readonly ProtoTaskPushConfig[];
-    readonly nextPageToken?: string;
-  };
-}
-
-export type ProtoName = keyof ProtoTypes;
 
 const ENUMS = {
   TaskState: ["TASK_STATE_UNSPECIFIED", ...TASK_STATES.map(toProtoState)],
@@ -171,17 +26,6 @@ export function toProtoState(state: TaskState): ProtoTaskState {
 export function fromProtoState(state: ProtoTaskState): TaskState {
   return state === "TASK_STATE_CANCELLED" ? "TASK_STATE_CANCELED" : state;
 }
-
-type SingleType = ScalarName | keyof typeof ENUMS | ProtoName;
-type TypeName = SingleType | `${SingleType}[]` | `map<${SingleType}>`;
-type MemberOf<T> = T extends JsonValue | object ? keyof T & string : never;
-type Table<T> = readonly (readonly [
-  name: MemberOf<T>,
-  type: TypeName,
-  presence: Presence,
-  number: number,
-  protoName?: string,
-])[];
 
 const NAME = ["name", "string", "required", 1] as const;
 
@@ -224,7 +68,7 @@ const MESSAGES = {
   ],
   Task: [
     ["id", "string", "required", 1],
-    ["contextId", "string", "implicit", 2],
+    ["contextId", "string", "restored", 2],
     ["status", "TaskStatus", "required", 3],
     ["artifacts", "Artifact[]", "implicit", 4],
     ["history", "Message[]", "implicit", 5],
@@ -232,14 +76,14 @@ const MESSAGES = {
   ],
   TaskStatusUpdateEvent: [
     ["taskId", "string", "required", 1],
-    ["contextId", "string", "implicit", 2],
+    ["contextId", "string", "restored", 2],
     ["status", "TaskStatus", "required", 3],
     ["final", "bool", "implicit", 4],
     ["metadata", "struct", "optional", 5],
   ],
   TaskArtifactUpdateEvent: [
     ["taskId", "string", "required", 1],
-    ["contextId", "string", "implicit", 2],
+    ["contextId", "string", "restored", 2],
     ["artifact", "Artifact", "required", 3],
     ["append", "bool", "implicit", 4],
     ["lastChunk", "bool", "implicit", 5],
@@ -305,16 +149,79 @@ const MESSAGES = {
     ["nextPageToken", "string", "implicit", 2],
   ],
 
-  ...PROTO_CARD_MESSAGES,
-} as const satisfies { readonly [Name in ProtoName]: Table<ProtoTypes[Name]> };
+  // Serialisers omit empty values, so only members without which a card is useless are required.
+  AgentCard: [
+    ["protocolVersion", "string", "implicit", 16],
+    ["name", "string", "required", 1],
+    ["description", "string", "filled", 2],
+    ["url", "string", "filled", 3],
+    ["preferredTransport", "string", "implicit", 14],
+    ["additionalInterfaces", "AgentInterface[]", "implicit", 15],
+    ["provider", "AgentProvider", "optional", 4],
+    ["version", "string", "filled", 5],
+    ["documentationUrl", "string", "optional", 6],
+    ["capabilities", "AgentCapabilities", "optional", 7],
+    ["securitySchemes", "map<SecurityScheme>", "implicit", 8],
+    ["security", "Security[]", "implicit", 9],
+    ["defaultInputModes", "string[]", "filled", 10],
+    ["defaultOutputModes", "string[]", "filled", 11],
+    ["skills", "AgentSkill[]", "filled", 12],
+    ["supportsAuthenticatedExtendedCard", "bool", "optional", 13],
+    ["signatures", "AgentCardSignature[]", "implicit", 17],
+    ["iconUrl", "string", "optional", 18],
+  ],
+  AgentInterface: [
+    ["url", "string", "required", 1],
+    ["transport", "string", "required", 2],
+  ],
+  AgentCapabilities: [
+    ["streaming", "bool", "optional", 1],
+    ["pushNotifications", "bool", "optional", 2],
+    ["extensions", "AgentExtension[]", "implicit", 3],
+  ],
+  AgentSkill: [
+    ["id", "string", "required", 1],
+    ["name", "string", "required", 2],
+    ["description", "string", "filled", 3],
+    ["tags", "string[]", "filled", 4],
+    ["examples", "string[]", "implicit", 5],
+    ["inputModes", "string[]", "implicit", 6],
+    ["outputModes", "string[]", "implicit", 7],
+    ["security", "Security[]", "implicit", 8],
+  ],
+  Security: [["schemes", "map<StringList>", "restored", 1]],
+  OAuthFlows: [
+    ["authorizationCode", "AuthorizationCodeOAuthFlow", "optional", 1],
+    ["clientCredentials", "ClientCredentialsOAuthFlow", "optional", 2],
+    ["implicit", "ImplicitOAuthFlow", "optional", 3],
+    ["password", "PasswordOAuthFlow", "optional", 4],
+  ],
+  AuthorizationCodeOAuthFlow: [
+    ["authorizationUrl", "string", "implicit", 1],
+    ["tokenUrl", "string", "implicit", 2],
+    ["refreshUrl", "string", "implicit", 3],
+    ["scopes", "map<string>", "filled", 4],
+  ],
+  ...COMMON_CARD_MESSAGES,
+} as const satisfies Readonly<Record<string, readonly FieldRow[]>>;
 
 /** JSON, binary and the published `.proto` are all derived from these. */
-export const PROTO_TABLES: ProtoTables = {
+export const PROTO_TABLES = {
   messages: MESSAGES,
   enums: ENUMS,
   // The spelling of 1.0 and of dialects with lower-case state names.
   aliases: { TASK_STATE_CANCELED: "TASK_STATE_CANCELLED" },
 };
+
+/** Security has the model's form. */
+interface ModelTypes {
+  SecurityScheme: JsonObject;
+  Security: SecurityRequirement;
+}
+
+/** Every message by name, in the form that `readProto` returns. */
+export type ProtoTypes = MessageTypes<typeof PROTO_TABLES, ModelTypes>;
+export type ProtoName = keyof ProtoTypes;
 
 const codec = compileProtoJson<ProtoName>(PROTO_TABLES);
 const protobuf = compileProtobuf<ProtoName>(PROTO_TABLES);
@@ -324,7 +231,7 @@ export function readProto<Name extends ProtoName>(name: Name, value: unknown, op
   return codec.read(name, value, options) as ProtoTypes[Name];
 }
 
-export function toBytes<Name extends ProtoName>(name: Name, value: ProtoTypes[Name]): Uint8Array {
+export function toBytes(name: ProtoName, value: object): Uint8Array {
   return protobuf.encode(name, value);
 }
 

@@ -21,7 +21,7 @@ export const REQUEST_NAMES = {
   "extended-card": "GetExtendedAgentCardRequest",
 } as const satisfies Record<OperationKind, WireName>;
 
-const RESPONSE_NAMES = {
+export const RESPONSE_NAMES = {
   send: "SendMessageResponse",
   stream: "StreamResponse",
   get: "Task",

@@ -6,46 +6,33 @@
 import type {
   AgentCapabilities,
   AgentCard,
+  AgentCardSignature,
+  AgentExtension,
   AgentInterface,
+  AgentProvider,
   AgentSkill,
   SecurityRequirement,
 } from "../../../model/card.ts";
 import type { StreamEvent, TaskArtifactUpdate, TaskStatusUpdate } from "../../../model/event.ts";
-import type { JsonObject, JsonValue } from "../../../model/json.ts";
 import type { Message, Part } from "../../../model/message.ts";
 import type {
   AuthenticationInfo,
   PushConfigPage,
   SendConfiguration,
-  SendInput,
   SendOutcome,
   TaskPage,
   TaskPushNotificationConfig,
 } from "../../../model/operation.ts";
-import { type Artifact, TASK_STATES, type Task, type TaskState, type TaskStatus } from "../../../model/task.ts";
+import { type Artifact, TASK_STATES, type Task, type TaskStatus } from "../../../model/task.ts";
 import { compileProtobuf, type DecodeOptions } from "../../shared/proto/binary-codec.ts";
-import type { CommonCardTypes } from "../../shared/proto/card-messages.ts";
-import { compileProtoJson, type Presence, type ProtoTables } from "../../shared/proto/json-codec.ts";
-import type { ReadOptions, ScalarName } from "../../shared/proto/json-reading.ts";
-import { CARD_MESSAGES } from "./schema-card.ts";
+import { COMMON_CARD_MESSAGES } from "../../shared/proto/card-messages.ts";
+import { compileProtoJson, type FieldRow, type MessageTypes, type Presence } from "../../shared/proto/json-codec.ts";
+import type { ReadOptions } from "../../shared/proto/json-reading.ts";
 
 export type { ReadOptions } from "../../shared/proto/json-reading.ts";
 
-interface Tenanted {
-  readonly tenant?: string;
-}
-
-interface TaskNamed extends Tenanted {
-  readonly id: string;
-}
-
-interface PushConfigNamed extends Tenanted {
-  readonly taskId: string;
-  readonly id: string;
-}
-
-/** Every message by name, in the form that `readWire` returns. */
-export interface WireTypes extends CommonCardTypes {
+/** The messages that are types of the model. */
+interface ModelTypes {
   Part: Part;
   Message: Message;
   Artifact: Artifact;
@@ -54,59 +41,30 @@ export interface WireTypes extends CommonCardTypes {
   TaskStatusUpdateEvent: TaskStatusUpdate;
   TaskArtifactUpdateEvent: TaskArtifactUpdate;
   StreamResponse: StreamEvent;
-
   SendMessageConfiguration: SendConfiguration;
-  SendMessageRequest: SendInput & Tenanted;
   SendMessageResponse: SendOutcome;
-  GetTaskRequest: TaskNamed & { readonly historyLength?: number };
-  ListTasksRequest: Tenanted & {
-    readonly contextId?: string;
-    readonly status?: TaskState;
-    readonly pageSize?: number;
-    readonly pageToken?: string;
-    readonly historyLength?: number;
-    readonly statusTimestampAfter?: string;
-    readonly includeArtifacts?: boolean;
-  };
   ListTasksResponse: TaskPage;
-  CancelTaskRequest: TaskNamed & { readonly metadata?: JsonObject };
-  SubscribeToTaskRequest: TaskNamed;
-  GetExtendedAgentCardRequest: Tenanted;
-
   AuthenticationInfo: AuthenticationInfo;
   /** Its `tenant` is routing, not part of the config: only the request to create one has it. */
   TaskPushNotificationConfig: TaskPushNotificationConfig;
-  CreateTaskPushNotificationConfigRequest: TaskPushNotificationConfig & Tenanted & { readonly taskId: string };
-  GetTaskPushNotificationConfigRequest: PushConfigNamed;
-  DeleteTaskPushNotificationConfigRequest: PushConfigNamed;
-  ListTaskPushNotificationConfigsRequest: Tenanted & {
-    readonly taskId: string;
-    readonly pageSize?: number;
-    readonly pageToken?: string;
-  };
   ListTaskPushNotificationConfigsResponse: PushConfigPage;
-
   AgentCard: AgentCard;
   AgentInterface: AgentInterface;
   AgentCapabilities: AgentCapabilities;
   AgentSkill: AgentSkill;
+  AgentProvider: AgentProvider;
+  AgentExtension: AgentExtension;
+  AgentCardSignature: AgentCardSignature;
   SecurityRequirement: SecurityRequirement;
-  OAuthFlows: JsonObject;
-  AuthorizationCodeOAuthFlow: JsonObject;
-  DeviceCodeOAuthFlow: JsonObject;
 }
-
-export type WireName = keyof WireTypes;
 
 const ENUMS = {
   TaskState: ["TASK_STATE_UNSPECIFIED", ...TASK_STATES],
   Role: ["ROLE_UNSPECIFIED", "ROLE_USER", "ROLE_AGENT"],
 } as const;
 
-type SingleType = ScalarName | keyof typeof ENUMS | WireName;
-type TypeName = SingleType | `${SingleType}[]` | `map<${SingleType}>`;
-type MemberOf<T> = T extends JsonValue | object ? keyof T & string : never;
-type Table<T> = readonly (readonly [name: MemberOf<T>, type: TypeName, presence: Presence, number: number])[];
+type MemberOf<T> = T extends object ? keyof T & string : never;
+type RowsOf<T> = readonly (readonly [name: MemberOf<T>, type: string, presence: Presence, number: number])[];
 
 const TENANT = ["tenant", "string", "implicit", 1] as const;
 
@@ -245,11 +203,77 @@ const MESSAGES = {
     ["nextPageToken", "string", "restored", 2],
   ],
 
-  ...CARD_MESSAGES,
-} as const satisfies { readonly [Name in WireName]: Table<WireTypes[Name]> };
+  // Serialisers omit empty required strings and lists, so a missing one must not make the card invalid.
+  AgentCard: [
+    ["name", "string", "required", 1],
+    ["description", "string", "filled", 2],
+    ["supportedInterfaces", "AgentInterface[]", "required", 3],
+    ["provider", "AgentProvider", "optional", 4],
+    ["version", "string", "required", 5],
+    ["documentationUrl", "string", "optional", 6],
+    ["capabilities", "AgentCapabilities", "required", 7],
+    ["securitySchemes", "map<SecurityScheme>", "implicit", 8],
+    ["securityRequirements", "SecurityRequirement[]", "implicit", 9],
+    ["defaultInputModes", "string[]", "filled", 10],
+    ["defaultOutputModes", "string[]", "filled", 11],
+    ["skills", "AgentSkill[]", "filled", 12],
+    ["signatures", "AgentCardSignature[]", "implicit", 13],
+    ["iconUrl", "string", "optional", 14],
+  ],
+  AgentInterface: [
+    ["url", "string", "required", 1],
+    ["protocolBinding", "string", "required", 2],
+    ["tenant", "string", "implicit", 3],
+    ["protocolVersion", "string", "required", 4],
+  ],
+  AgentCapabilities: [
+    ["streaming", "bool", "optional", 1],
+    ["pushNotifications", "bool", "optional", 2],
+    ["extensions", "AgentExtension[]", "implicit", 3],
+    ["extendedAgentCard", "bool", "optional", 4],
+  ],
+  AgentSkill: [
+    ["id", "string", "required", 1],
+    ["name", "string", "required", 2],
+    ["description", "string", "filled", 3],
+    ["tags", "string[]", "filled", 4],
+    ["examples", "string[]", "implicit", 5],
+    ["inputModes", "string[]", "implicit", 6],
+    ["outputModes", "string[]", "implicit", 7],
+    ["securityRequirements", "SecurityRequirement[]", "implicit", 8],
+  ],
+  SecurityRequirement: [["schemes", "map<StringList>", "restored", 1]],
+  OAuthFlows: [
+    ["authorizationCode", "AuthorizationCodeOAuthFlow", "optional", 1],
+    ["clientCredentials", "ClientCredentialsOAuthFlow", "optional", 2],
+    ["implicit", "ImplicitOAuthFlow", "optional", 3],
+    ["password", "PasswordOAuthFlow", "optional", 4],
+    ["deviceCode", "DeviceCodeOAuthFlow", "optional", 5],
+  ],
+  AuthorizationCodeOAuthFlow: [
+    ["authorizationUrl", "string", "implicit", 1],
+    ["tokenUrl", "string", "implicit", 2],
+    ["refreshUrl", "string", "implicit", 3],
+    ["scopes", "map<string>", "filled", 4],
+    ["pkceRequired", "bool", "implicit", 5],
+  ],
+  DeviceCodeOAuthFlow: [
+    ["deviceAuthorizationUrl", "string", "implicit", 1],
+    ["tokenUrl", "string", "implicit", 2],
+    ["refreshUrl", "string", "implicit", 3],
+    ["scopes", "map<string>", "filled", 4],
+  ],
+  ...COMMON_CARD_MESSAGES,
+} as const satisfies Readonly<Record<string, readonly FieldRow[]>> & {
+  readonly [Name in keyof ModelTypes]: RowsOf<ModelTypes[Name]>;
+};
 
 /** JSON, binary and the published `.proto` are all derived from these. */
-export const TABLES: ProtoTables = { messages: MESSAGES, enums: ENUMS };
+export const TABLES = { messages: MESSAGES, enums: ENUMS };
+
+/** Every message by name, in the form that `readWire` returns. */
+export type WireTypes = MessageTypes<typeof TABLES, ModelTypes>;
+export type WireName = keyof WireTypes;
 
 const codec = compileProtoJson<WireName>(TABLES);
 const protobuf = compileProtobuf<WireName>(TABLES);

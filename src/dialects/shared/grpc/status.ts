@@ -1,6 +1,6 @@
 /** Errors as gRPC statuses: a status code, and a `google.rpc.Status` with the details. */
 
-import type { ErrorCode, ProtocolError } from "../../../model/errors.ts";
+import { type ErrorCode, ProtocolError } from "../../../model/errors.ts";
 import { EXTENSIONS } from "../../../model/extensions.ts";
 import { isObject, type JsonObject } from "../../../model/json.ts";
 import type { Operation } from "../../../model/operation.ts";
@@ -17,6 +17,7 @@ import {
 } from "../errors.ts";
 import { compileProtobuf } from "../proto/binary-codec.ts";
 import type { ProtoTables } from "../proto/json-codec.ts";
+import { invalidResponse } from "../responses.ts";
 
 /** Shared by all calls over gRPC: request metadata, and statuses other than OK. */
 
@@ -32,6 +33,30 @@ export function callMetadata(operation: Operation, target: CallTarget, extension
   }
   return metadata;
 }
+
+/** Decodes the bytes of a response. */
+export function decodeResponse<T>(name: string, decode: () => T): T {
+  try {
+    return decode();
+  } catch (error) {
+    if (!ProtocolError.is(error)) throw error;
+    throw invalidResponse(`it is not a ${name}`);
+  }
+}
+
+/** For errors without a reason. Several errors share a status; the most common one is used. */
+export const CODE_OF_GRPC_STATUS: Readonly<Record<string, ErrorCode>> = {
+  NOT_FOUND: "TASK_NOT_FOUND",
+  INVALID_ARGUMENT: "INVALID_PARAMS",
+  FAILED_PRECONDITION: "UNSUPPORTED_OPERATION",
+  UNIMPLEMENTED: "METHOD_NOT_FOUND",
+  UNAUTHENTICATED: "UNAUTHENTICATED",
+  PERMISSION_DENIED: "PERMISSION_DENIED",
+  RESOURCE_EXHAUSTED: "RESOURCE_EXHAUSTED",
+  UNAVAILABLE: "UNAVAILABLE",
+  DEADLINE_EXCEEDED: "UNAVAILABLE",
+  INTERNAL: "INTERNAL_ERROR",
+};
 
 const NAME_OF_CODE = new Map<number, RpcCodeName>(
   Object.entries(RPC_CODES).map(([name, code]) => [code, name as RpcCodeName]),

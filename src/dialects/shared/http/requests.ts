@@ -51,6 +51,20 @@ export function createCall(
   return { caller, tenant, extensions, dialect, ...(idempotencyKey !== undefined && { idempotencyKey }) };
 }
 
+/** Looks up the operation of each method, and the first method of each operation. */
+export function compileMethods<Kind extends OperationKind>(version: string, methods: Readonly<Record<string, Kind>>) {
+  const kinds = new Map(Object.entries(methods));
+  const names = new Map([...kinds].toReversed().map(([method, kind]) => [kind, method]));
+  return {
+    kindOfMethod(method: string): Kind {
+      const kind = kinds.get(method);
+      if (kind !== undefined) return kind;
+      throw new ProtocolError("METHOD_NOT_FOUND", `Method not found in A2A ${version}.`, { metadata: { method } });
+    },
+    methodOf: (kind: Kind): string => names.get(kind) as string,
+  };
+}
+
 /** Operations that the agent does not support are refused before the request is decoded. */
 export function requireCapability(kind: OperationKind, { card }: AgentService): void {
   if (kind.startsWith("push-") && card.capabilities.pushNotifications !== true) {

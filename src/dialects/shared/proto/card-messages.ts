@@ -1,23 +1,5 @@
 /** Tables of the agent card messages that are the same in the protos of 0.3 and 1.0. */
-import type { AgentCardSignature, AgentExtension, AgentProvider } from "../../../model/card.ts";
-import type { JsonObject } from "../../../model/json.ts";
 import type { FieldRow } from "./json-codec.ts";
-
-export interface CommonCardTypes {
-  AgentProvider: AgentProvider;
-  AgentExtension: AgentExtension;
-  AgentCardSignature: AgentCardSignature;
-  StringList: { readonly list: readonly string[] };
-  SecurityScheme: JsonObject;
-  APIKeySecurityScheme: JsonObject;
-  HTTPAuthSecurityScheme: JsonObject;
-  OAuth2SecurityScheme: JsonObject;
-  OpenIdConnectSecurityScheme: JsonObject;
-  MutualTlsSecurityScheme: JsonObject;
-  ClientCredentialsOAuthFlow: JsonObject;
-  ImplicitOAuthFlow: JsonObject;
-  PasswordOAuthFlow: JsonObject;
-}
 
 export const COMMON_CARD_MESSAGES = {
   AgentProvider: [
@@ -79,4 +61,4 @@ export const COMMON_CARD_MESSAGES = {
     ["refreshUrl", "string", "implicit", 2],
     ["scopes", "map<string>", "filled", 3],
   ],
-} as const satisfies { readonly [Name in keyof CommonCardTypes]: readonly FieldRow[] };
+} as const satisfies Readonly<Record<string, readonly FieldRow[]>>;

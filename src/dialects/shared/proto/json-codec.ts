@@ -4,7 +4,7 @@
  * object, without a copy. Independent of the messages of any protocol.
  */
 
-import { isObject } from "../../../model/json.ts";
+import { isObject, type JsonObject, type JsonValue } from "../../../model/json.ts";
 import {
   Reading,
   type ReadOptions,
@@ -34,6 +34,45 @@ export interface ProtoTables {
   /** Accepted aliases of enum values, each with the proper name. */
   readonly aliases?: Readonly<Record<string, string>>;
 }
+
+interface ScalarTypes extends Record<ScalarName, unknown> {
+  string: string;
+  bool: boolean;
+  int32: number;
+  length: number;
+  pageSize: number;
+  bytes: string;
+  timestamp: string;
+  struct: JsonObject;
+  value: JsonValue;
+}
+
+type ValueOf<Tables extends ProtoTables, Known, Type> = Type extends `${infer Item}[]`
+  ? readonly ValueOf<Tables, Known, Item>[]
+  : Type extends `map<${infer Item}>`
+    ? Readonly<Record<string, ValueOf<Tables, Known, Item>>>
+    : Type extends ScalarName
+      ? ScalarTypes[Type]
+      : Type extends keyof Known
+        ? Known[Type]
+        : Type extends keyof Tables["enums"]
+          ? Exclude<Tables["enums"][Type][number], `${string}_UNSPECIFIED`>
+          : Type extends keyof Tables["messages"]
+            ? MessageOf<Tables, Known, Tables["messages"][Type][number]>
+            : never;
+
+type AlwaysPresent = "required" | "filled" | "restored";
+
+type MessageOf<Tables extends ProtoTables, Known, Row extends FieldRow> = {
+  readonly [R in Row as R[2] extends AlwaysPresent ? R[0] : never]: ValueOf<Tables, Known, R[1]>;
+} & {
+  readonly [R in Row as R[2] extends AlwaysPresent ? never : R[0]]?: ValueOf<Tables, Known, R[1]>;
+};
+
+/** Every message by name, in the form that `read` returns. `Known` names those that are types of the model. */
+export type MessageTypes<Tables extends ProtoTables, Known = object> = {
+  readonly [Name in keyof Tables["messages"]]: ValueOf<Tables, Known, Name>;
+};
 
 interface Field {
   readonly name: string;
