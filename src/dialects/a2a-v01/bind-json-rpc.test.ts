@@ -131,7 +131,7 @@ describe("what 0.1 cannot say", () => {
     expect(asked).toMatchObject([
       { configuration: { taskPushNotificationConfig: { authentication: { scheme: "bearer", credentials: "c" } } } },
     ]);
-    expect(losses).toMatchObject([{ kind: "dropped", path: "pushNotification.authentication" }]);
+    expect(losses).toMatchObject([{ kind: "dropped", path: "pushNotification.authentication.schemes" }]);
   });
 
   it("refuses instead where nothing may be lost", async () => {

@@ -237,7 +237,7 @@ describe("hearing", () => {
     const pushNotificationConfig = { url: "https://hook.example", authentication: { schemes: ["a", "b"] } };
     const { losses, value } = heard("push-get", { id: "t", pushNotificationConfig });
     expect(value).toEqual({ id: "t", taskId: "t", url: "https://hook.example", authentication: { scheme: "a" } });
-    expect(losses).toMatchObject([{ kind: "dropped", path: "pushNotificationConfig.authentication" }]);
+    expect(losses).toMatchObject([{ kind: "dropped", path: "pushNotificationConfig.authentication.schemes" }]);
   });
 
   it("loses a time that is none, and says so", () => {

@@ -6,13 +6,13 @@ import type { Operation, OperationKind, Outcomes } from "../../model/operation.t
 import type { Task } from "../../model/task.ts";
 import type { BufferedResponse, ExchangeCalling } from "../contract.ts";
 import { callHeaders, decodeEnvelope, decodeFrameEnvelope, jsonRpcCall } from "../shared/http/calling.ts";
-import { readResponse } from "../shared/json-members.ts";
+import { type Members, readResponse } from "../shared/json-members.ts";
 import { readTask } from "../shared/legacy/decode.ts";
-import { reportLostRequest, toMessage } from "../shared/legacy/encode.ts";
+import { reportLostRequest, toMessage, toPushConfig } from "../shared/legacy/encode.ts";
 import { createFrame, invalidResponse } from "../shared/responses.ts";
 import { VERSION } from "./card.ts";
 import { readPushConfig, readStreamEvent } from "./decode.ts";
-import { FORM, toPushConfig } from "./encode.ts";
+import { FORM } from "./encode.ts";
 import { decodeError } from "./errors.ts";
 
 type SendOperation = Extract<Operation, { readonly kind: "send" | "stream" }>;
@@ -72,7 +72,8 @@ function readTaskResponse(result: unknown): Lossy<Task> {
 function readPushResponse(result: unknown): Lossy<Outcomes["push-get"]> {
   return readResponse(result, (members) => {
     const taskId = members.requiredText("id");
-    return { id: taskId, taskId, ...members.requiredObject("pushNotificationConfig", readPushConfig) };
+    const read = (inner: Members) => readPushConfig(inner, taskId);
+    return { ...members.requiredObject("pushNotificationConfig", read), taskId };
   });
 }
 

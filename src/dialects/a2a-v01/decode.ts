@@ -1,34 +1,25 @@
 /** Decodes requests and responses of 0.1. */
 
 import type { StreamEvent } from "../../model/event.ts";
-import type { Writable } from "../../model/json.ts";
-import { type Lossy, NO_LOSSES } from "../../model/loss.ts";
+import type { Lossy } from "../../model/loss.ts";
 import type { Operation, OperationKind, SendConfiguration, TaskPushNotificationConfig } from "../../model/operation.ts";
 import type { CodecTools } from "../contract.ts";
 import { compileMethods, parseLastEventId } from "../shared/http/requests.ts";
-import { type Members, readRequest } from "../shared/json-members.ts";
-import { readArtifact, readMessage, readStatus, readTask } from "../shared/legacy/decode.ts";
+import { type Members, omitUndefined, readRequest } from "../shared/json-members.ts";
+import {
+  readPushConfig as readAnyPushConfig,
+  readArtifact,
+  readMessage,
+  readStatus,
+  readTask,
+} from "../shared/legacy/decode.ts";
 import type { ReadOptions } from "../shared/proto/json-reading.ts";
 import { FORM } from "./encode.ts";
 import { LOSSES } from "./losses.ts";
 
-export function readPushConfig(members: Members): TaskPushNotificationConfig {
-  const config: Writable<TaskPushNotificationConfig> = { url: members.requiredText("url") };
-  const token = members.text("token");
-  const authentication = members.object("authentication", readPushAuthentication);
-  if (token !== undefined) config.token = token;
-  if (authentication !== undefined) config.authentication = authentication;
-  return config;
-}
-
-function readPushAuthentication(members: Members): TaskPushNotificationConfig["authentication"] {
-  const [scheme, ...others] = members.texts("schemes") ?? [];
-  const credentials = members.text("credentials");
-  if (others.length > 0 || (scheme === undefined && credentials !== undefined)) {
-    members.reading.lose(LOSSES.pushSchemes);
-  }
-  if (scheme === undefined) return undefined;
-  return credentials === undefined ? { scheme } : { scheme, credentials };
+/** A task has one push config here. Its id is the task's, so that setting it again replaces it. */
+export function readPushConfig(members: Members, taskId: string): TaskPushNotificationConfig {
+  return { ...readAnyPushConfig(members, LOSSES.pushSchemes), id: taskId };
 }
 
 /** Only tasks have these members. Some servers return a complete task instead of a stream. */
@@ -59,7 +50,7 @@ export const METHODS = {
 
 type SupportedKind = (typeof METHODS)[keyof typeof METHODS];
 
-export const { kindOfMethod, methodOf } = compileMethods("0.1", METHODS);
+export const { kindOfMethod } = compileMethods("0.1", METHODS);
 
 export type SupportedOperation = Extract<Operation, { readonly kind: SupportedKind }>;
 
@@ -71,68 +62,55 @@ export function decodeRequest(
   lastEventId: string | undefined,
   ids: CodecTools["ids"],
 ): Lossy<SupportedOperation> {
-  switch (kind) {
-    case "send":
-    case "stream":
-      return readRequest(params, options, (members) => readSend(kind, members, ids));
-    case "get":
-      return readRequest(params, options, (members) => {
-        const id = members.requiredText("id");
-        const historyLength = members.count("historyLength");
-        return { kind, id, ...(historyLength !== undefined && { historyLength }) };
-      });
-    case "cancel":
-      return readRequest(params, options, (members) => {
-        const id = members.requiredText("id");
-        const metadata = members.struct("metadata");
-        return { kind, id, ...(metadata !== undefined && { metadata }) };
-      });
-    case "subscribe": {
-      const { value: id } = readRequest(params, options, (members) => members.requiredText("id"));
-      const after = parseLastEventId(lastEventId);
-      return { value: { kind, id, ...(after !== undefined && { after }) }, losses: NO_LOSSES };
+  return readRequest(params, options, (members): SupportedOperation => {
+    const id = members.requiredText("id");
+    switch (kind) {
+      case "send":
+      case "stream":
+        return readSend(kind, id, members, ids);
+      case "get":
+        return omitUndefined({ kind, id, historyLength: members.count("historyLength") });
+      case "cancel":
+        return omitUndefined({ kind, id, metadata: members.struct("metadata") });
+      case "subscribe":
+        return omitUndefined({ kind, id, after: parseLastEventId(lastEventId) });
+      case "push-create": {
+        const read = (inner: Members) => readPushConfig(inner, id);
+        const config = { ...members.requiredObject("pushNotificationConfig", read), taskId: id };
+        return { kind, taskId: id, config };
+      }
+      case "push-get":
+        return { kind, taskId: id, id };
     }
-    case "push-create":
-      return readRequest(params, options, (members) => {
-        const taskId = members.requiredText("id");
-        const config = members.requiredObject("pushNotificationConfig", readPushConfig);
-        return { kind, taskId, config: { id: taskId, taskId, ...config } };
-      });
-    case "push-get":
-      return readRequest(params, options, (members) => {
-        const taskId = members.requiredText("id");
-        return { kind, taskId, id: taskId };
-      });
-  }
+  });
 }
 
-function readSend(kind: "send" | "stream", members: Members, ids: CodecTools["ids"]): SupportedOperation {
-  const chosenId = members.requiredText("id");
+function readSend(
+  kind: "send" | "stream",
+  chosenId: string,
+  members: Members,
+  ids: CodecTools["ids"],
+): SupportedOperation {
   const sessionId = members.text("sessionId");
   const message = members.requiredObject("message", (inner) => readMessage(inner, FORM, ids.message));
   if (sessionId !== undefined) message.contextId = sessionId;
-  const configuration = readConfiguration(members, chosenId);
-  const metadata = members.struct("metadata");
-  return {
+  return omitUndefined({
     kind,
     message,
     chosenId,
-    alwaysTask: true,
-    ...(configuration !== undefined && { configuration }),
-    ...(metadata !== undefined && { metadata }),
-  };
+    alwaysTask: true as const,
+    configuration: readConfiguration(members, chosenId),
+    metadata: members.struct("metadata"),
+  });
 }
 
-/** A task has one push config here. Its id is the task's, so that setting it again replaces it. */
+/** Undefined if every member is at its default. */
 function readConfiguration(members: Members, taskId: string): SendConfiguration | undefined {
-  const historyLength = members.count("historyLength");
-  const pushConfig = members.object("pushNotification", readPushConfig);
-  // Not in the specification, but sent by libraries of that time.
-  const acceptedOutputModes = members.texts("acceptedOutputModes");
-  if (historyLength === undefined && pushConfig === undefined && acceptedOutputModes === undefined) return undefined;
-  return {
-    ...(acceptedOutputModes !== undefined && { acceptedOutputModes }),
-    ...(pushConfig !== undefined && { taskPushNotificationConfig: { id: taskId, ...pushConfig } }),
-    ...(historyLength !== undefined && { historyLength }),
-  };
+  const configuration = omitUndefined({
+    // Not in the specification, but sent by libraries of that time.
+    acceptedOutputModes: members.texts("acceptedOutputModes"),
+    taskPushNotificationConfig: members.object("pushNotification", (inner) => readPushConfig(inner, taskId)),
+    historyLength: members.count("historyLength"),
+  });
+  return Object.keys(configuration).length === 0 ? undefined : configuration;
 }

@@ -1,11 +1,18 @@
 /** Encodes outcomes as 0.1 JSON: unary responses first, streams frame by frame below. */
 
 import type { Loss } from "../../model/loss.ts";
-import type { AnswersByKind, StreamFrame, TaskPushNotificationConfig } from "../../model/operation.ts";
+import type { AnswersByKind, StreamFrame } from "../../model/operation.ts";
 import { isTerminal, type Task, type TaskState } from "../../model/task.ts";
 import type { PushEncoding } from "../contract.ts";
 import { withJson } from "../shared/http/map-frames.ts";
-import { type LegacyForm, toArtifact, toCompletedTask, toStatus, toTask } from "../shared/legacy/encode.ts";
+import {
+  type LegacyForm,
+  toArtifact,
+  toCompletedTask,
+  toPushConfig,
+  toStatus,
+  toTask,
+} from "../shared/legacy/encode.ts";
 import { ArtifactIndexes, endsSendStream } from "../shared/legacy/stream.ts";
 import type { SupportedOperation } from "./decode.ts";
 
@@ -14,17 +21,6 @@ export const FORM: LegacyForm = {
   hasIds: false,
   acceptsData: (data) => typeof data === "object" && data !== null,
 };
-
-export function toPushConfig({ authentication, token, url }: TaskPushNotificationConfig): object {
-  return {
-    url,
-    token,
-    authentication:
-      authentication === undefined
-        ? undefined
-        : { schemes: [authentication.scheme], credentials: authentication.credentials },
-  };
-}
 
 /** 0.1 does not define the body; the task itself is what its clients can decode. */
 export const push: PushEncoding = {

@@ -1,12 +1,10 @@
 /** Parts. 0.3 distinguishes them by `kind`, the model by the member they have. */
 
-import { isObject, type JsonObject, type JsonValue, type Writable } from "../../model/json.ts";
-import type { DataPart, Part, RawPart, TextPart, UrlPart } from "../../model/message.ts";
-import type { Members } from "../shared/json-members.ts";
+import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
+import type { DataPart, Part, TextPart } from "../../model/message.ts";
+import { type Members, omitUndefined } from "../shared/json-members.ts";
+import { readFile } from "../shared/legacy/decode.ts";
 import type { ProtoTypes } from "./proto/schema.ts";
-
-type ProtoFile = ProtoTypes["FilePart"];
-type ProtoPart = ProtoTypes["Part"];
 
 /**
  * What a 0.3 text or data part has no member for is carried in its metadata under reserved names. Peers that support
@@ -28,26 +26,23 @@ export function wrapData(data: JsonValue): { readonly object: JsonObject; readon
 export function encodePartMetadata(part: TextPart | DataPart, wrapped: boolean): JsonObject | undefined {
   const { metadata, filename, mediaType } = part;
   if (filename === undefined && mediaType === undefined && !wrapped) return metadata;
-  const result: Record<string, JsonValue> = { ...metadata };
-  const carried: Record<string, JsonValue> = {};
-  if (filename !== undefined) carried.filename = filename;
-  if (mediaType !== undefined) carried.mediaType = mediaType;
-  if (metadata !== undefined && Object.keys(metadata).length === 0) carried.empty = true;
-  if (wrapped) result[WRAPPED] = true;
-  if (Object.keys(carried).length > 0) result[PART_EXTENSION] = carried;
-  return result;
-}
-
-interface PartExtras {
-  readonly metadata: JsonObject | undefined;
-  readonly filename: string | undefined;
-  readonly mediaType: string | undefined;
+  const isEmpty = metadata !== undefined && Object.keys(metadata).length === 0;
+  const carried = {
+    ...(filename !== undefined && { filename }),
+    ...(mediaType !== undefined && { mediaType }),
+    ...(isEmpty && { empty: true }),
+  };
+  return {
+    ...metadata,
+    ...(wrapped && { [WRAPPED]: true }),
+    ...(Object.keys(carried).length > 0 && { [PART_EXTENSION]: carried }),
+  };
 }
 
 /** Reverses `encodePartMetadata` for a text or data part; for data, `unwrapData` runs first. */
-function decodePartMetadata(metadata: JsonObject | undefined): PartExtras {
-  const carried = metadata?.[PART_EXTENSION];
-  if (metadata === undefined || !isObject(carried)) return { metadata, filename: undefined, mediaType: undefined };
+function decodePartMetadata(metadata: JsonObject) {
+  const carried = metadata[PART_EXTENSION];
+  if (!isObject(carried)) return { metadata };
   return {
     metadata: omitMember(metadata, PART_EXTENSION) ?? (carried.empty === true ? {} : undefined),
     filename: textOf(carried.filename),
@@ -76,72 +71,39 @@ function textOf(value: JsonValue | undefined): string | undefined {
 
 /** Proto parts: files and data are nested one level deeper than in the model. */
 
-export function toProtoPart(part: Part): ProtoPart {
-  if ("text" in part) return textPart(part);
-  if ("data" in part) return dataPart(part);
-  const file = "raw" in part ? fileOf(undefined, part.raw, part) : fileOf(part.url, undefined, part);
-  return part.metadata === undefined ? { file } : { file, metadata: part.metadata };
-}
-
-/** Most parts are plain text, which has the same form in both. */
-function textPart(part: TextPart): ProtoPart {
-  if (part.filename === undefined && part.mediaType === undefined) return part;
-  const metadata = encodePartMetadata(part, false);
-  return metadata === undefined ? { text: part.text } : { text: part.text, metadata };
-}
-
-function dataPart(part: DataPart): ProtoPart {
-  const { object, wrapped } = wrapData(part.data);
-  const metadata = encodePartMetadata(part, wrapped);
-  return metadata === undefined ? { data: { data: object } } : { data: { data: object }, metadata };
-}
-
-function fileOf(
-  fileWithUri: string | undefined,
-  fileWithBytes: string | undefined,
-  { filename, mediaType }: RawPart | UrlPart,
-): ProtoFile {
-  const file: Writable<ProtoFile> = {};
-  if (fileWithUri !== undefined) file.fileWithUri = fileWithUri;
-  if (fileWithBytes !== undefined) file.fileWithBytes = fileWithBytes;
-  if (mediaType !== undefined) file.mimeType = mediaType;
-  if (filename !== undefined) file.name = filename;
-  return file;
+export function toProtoPart(part: Part): object {
+  if ("text" in part) {
+    // Most parts are plain text, which has the same form in both.
+    if (part.filename === undefined && part.mediaType === undefined) return part;
+    return { text: part.text, metadata: encodePartMetadata(part, false) };
+  }
+  if ("data" in part) {
+    const { object, wrapped } = wrapData(part.data);
+    return { data: { data: object }, metadata: encodePartMetadata(part, wrapped) };
+  }
+  const { filename: name, mediaType: mimeType, metadata } = part;
+  const file = "raw" in part ? { fileWithBytes: part.raw, mimeType, name } : { fileWithUri: part.url, mimeType, name };
+  return { file, metadata };
 }
 
 /** For a validated part: it has one of text, file and data, and a file has one of its two forms. */
-export function fromProtoPart(part: ProtoPart): Part {
-  const { text, file, metadata } = part;
+export function fromProtoPart({ text, file, data, metadata }: ProtoTypes["Part"]): Part {
   if (text !== undefined) return metadata === undefined ? { text } : withPartMetadata({ text }, metadata);
-  if (file === undefined) return readData(part);
-  const { fileWithUri, fileWithBytes, mimeType, name } = file;
-  const read = fileWithBytes !== undefined ? { raw: fileWithBytes } : { url: fileWithUri as string };
-  return withNames(read, metadata, name, mimeType);
+  if (file === undefined) return withData(data?.data ?? {}, metadata);
+  const { fileWithUri, fileWithBytes, mimeType: mediaType, name: filename } = file;
+  return fileWithBytes === undefined
+    ? omitUndefined({ url: fileWithUri as string, metadata, filename, mediaType })
+    : omitUndefined({ raw: fileWithBytes, metadata, filename, mediaType });
 }
 
-function readData({ data, metadata }: ProtoPart): Part {
-  const given = data?.data ?? {};
-  if (metadata === undefined) return { data: given };
-  const unwrapped = unwrapData(given, metadata);
-  return withPartMetadata({ data: unwrapped.data }, unwrapped.metadata);
+function withData(object: JsonObject, given: JsonObject | undefined): Part {
+  const { data, metadata } = unwrapData(object, given);
+  return withPartMetadata({ data }, metadata);
 }
 
 /** Applies what the metadata carries for the part. */
-function withPartMetadata(part: Writable<TextPart> | Writable<DataPart>, given: JsonObject | undefined): Part {
-  const { metadata, filename, mediaType } = decodePartMetadata(given);
-  return withNames(part, metadata, filename, mediaType);
-}
-
-function withNames(
-  part: Writable<Part>,
-  metadata: JsonObject | undefined,
-  filename: string | undefined,
-  mediaType: string | undefined,
-): Part {
-  if (metadata !== undefined) part.metadata = metadata;
-  if (filename !== undefined) part.filename = filename;
-  if (mediaType !== undefined) part.mediaType = mediaType;
-  return part;
+function withPartMetadata(content: { text: string } | { data: JsonValue }, given: JsonObject | undefined): Part {
+  return given === undefined ? content : omitUndefined({ ...content, ...decodePartMetadata(given) });
 }
 
 export function readPart(members: Members): Part {
@@ -153,22 +115,19 @@ export function readPart(members: Members): Part {
       return withPartMetadata({ text: text ?? "" }, metadata);
     }
     case "file":
-      return members.requiredObject("file", (file) => readFile(file, metadata));
+      return omitUndefined({ ...members.requiredObject("file", readFile), metadata });
     case "data": {
       const data = members.raw("data");
       if (data === undefined) members.violateMember("data", "is required");
       // The specification requires an object; any other value is accepted as it is.
-      const unwrapped = isObject(data) ? unwrapData(data, metadata) : { data: data ?? null, metadata };
-      return withPartMetadata({ data: unwrapped.data }, unwrapped.metadata);
+      return isObject(data) ? withData(data, metadata) : withPartMetadata({ data: data ?? null }, metadata);
     }
     default:
       members.violate("must be a part of kind text, file or data");
-      return UNREADABLE_PART;
+      // A placeholder: the reading fails anyway.
+      return { text: "" };
   }
 }
-
-/** Placeholder: the reading fails anyway. */
-const UNREADABLE_PART: Part = { text: "" };
 
 /** Early clients send `type` for `kind`, as before 0.2. Without either, the only content member decides. */
 function kindOfPart(members: Members): unknown {
@@ -177,15 +136,4 @@ function kindOfPart(members: Members): unknown {
   if (kind !== undefined && !members.reading.tolerant) return undefined;
   const contents = ["text", "file", "data"].filter((name) => members.raw(name) !== undefined);
   return contents.length === 1 ? contents[0] : undefined;
-}
-
-function readFile(file: Members, metadata: JsonObject | undefined): Part {
-  const raw = file.bytes("bytes");
-  const url = file.anyText("uri");
-  if ((raw === undefined) === (url === undefined)) {
-    file.violate("must have exactly one of bytes, uri");
-    return UNREADABLE_PART;
-  }
-  const read = raw === undefined ? { url: url as string } : { raw };
-  return withNames(read, metadata, file.text("name"), file.text("mimeType"));
 }

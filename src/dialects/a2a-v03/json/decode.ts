@@ -1,23 +1,22 @@
 /** Decodes JSON-RPC requests to operations. */
 
-import type { Writable } from "../../../model/json.ts";
 import { type Lossy, NO_LOSSES } from "../../../model/loss.ts";
 import type {
   Operation,
   OperationKind,
   Outcomes,
   SendConfiguration,
-  SendInput,
   StreamFrame,
   TaskPushNotificationConfig,
 } from "../../../model/operation.ts";
 import { compileMethods, parseLastEventId } from "../../shared/http/requests.ts";
-import { type Members, readRequest, readResponse } from "../../shared/json-members.ts";
+import { type Members, omitUndefined, readRequest, readResponse } from "../../shared/json-members.ts";
+import { readPushConfig as readAnyPushConfig } from "../../shared/legacy/decode.ts";
 import { createFrame, invalidResponse } from "../../shared/responses.ts";
 import { LOSSES } from "../losses.ts";
 import { defaultPushConfigId } from "../resource-names.ts";
 import { fromWireCard } from "./card.ts";
-import { readEvent, readMessage, readPushConfig, readTask } from "./read.ts";
+import { readEvent, readMessage, readTask } from "./read.ts";
 
 /** Decodes responses of a peer over JSON-RPC leniently. */
 
@@ -117,71 +116,62 @@ function readOperation(kind: SupportedKind, members: Members, lastEventId: strin
   switch (kind) {
     case "send":
     case "stream":
-      return { kind, ...readSend(members) };
-    case "get": {
-      reportLostMetadata(kind, members);
-      const historyLength = members.count("historyLength");
-      const id = members.requiredText("id");
-      return historyLength === undefined ? { kind, id } : { kind, id, historyLength };
-    }
-    case "cancel": {
-      const metadata = members.struct("metadata");
-      const id = members.requiredText("id");
-      return metadata === undefined ? { kind, id } : { kind, id, metadata };
-    }
-    case "subscribe": {
-      reportLostMetadata(kind, members);
-      const id = members.requiredText("id");
-      const after = parseLastEventId(lastEventId);
-      return after === undefined ? { kind, id } : { kind, id, after };
-    }
-    case "push-create": {
-      reportLostMetadata(kind, members);
-      const taskId = members.requiredText("taskId");
-      const config = members.requiredObject("pushNotificationConfig", readPushConfig);
-      return { kind, taskId, config: { id: defaultPushConfigId(taskId), ...config, taskId } };
-    }
-    case "push-get": {
-      reportLostMetadata(kind, members);
-      const taskId = members.requiredText("id");
-      const id = members.text("pushNotificationConfigId");
-      return id === undefined ? { kind: "push-first", taskId } : { kind, taskId, id };
-    }
-    case "push-list":
-      reportLostMetadata(kind, members);
-      return { kind, taskId: members.requiredText("id") };
-    case "push-delete": {
-      reportLostMetadata(kind, members);
-      const taskId = members.requiredText("id");
-      return { kind, taskId, id: members.requiredText("pushNotificationConfigId") };
-    }
+      return omitUndefined({
+        kind,
+        message: members.requiredObject("message", readMessage),
+        configuration: members.object("configuration", readConfiguration),
+        metadata: members.struct("metadata"),
+      });
+    case "cancel":
+      return omitUndefined({ kind, id: members.requiredText("id"), metadata: members.struct("metadata") });
     case "extended-card":
       return { kind };
+    default:
+      reportLostMetadata(kind, members);
+      return readQuery(kind, members, lastEventId);
   }
 }
 
-function readSend(members: Members): SendInput {
-  const message = members.requiredObject("message", readMessage);
-  const configuration = members.object("configuration", readConfiguration);
-  const metadata = members.struct("metadata");
-  return {
-    message,
-    ...(configuration !== undefined && { configuration }),
-    ...(metadata !== undefined && { metadata }),
-  };
+function readQuery(
+  kind: Exclude<SupportedKind, "send" | "stream" | "cancel" | "extended-card">,
+  members: Members,
+  lastEventId: string | undefined,
+): RequestedOperation {
+  if (kind === "push-create") {
+    const taskId = members.requiredText("taskId");
+    const config = members.requiredObject("pushNotificationConfig", readPushConfig);
+    return { kind, taskId, config: { id: defaultPushConfigId(taskId), ...config, taskId } };
+  }
+  const id = members.requiredText("id");
+  switch (kind) {
+    case "get":
+      return omitUndefined({ kind, id, historyLength: members.count("historyLength") });
+    case "subscribe":
+      return omitUndefined({ kind, id, after: parseLastEventId(lastEventId) });
+    case "push-list":
+      return { kind, taskId: id };
+    case "push-get": {
+      const configId = members.text("pushNotificationConfigId");
+      return configId === undefined ? { kind: "push-first", taskId: id } : { kind, taskId: id, id: configId };
+    }
+    case "push-delete":
+      return { kind, taskId: id, id: members.requiredText("pushNotificationConfigId") };
+  }
+}
+
+function readPushConfig(members: Members): TaskPushNotificationConfig {
+  return readAnyPushConfig(members, LOSSES.pushSchemes);
 }
 
 /** Undefined if every member is at its default. */
 function readConfiguration(members: Members): SendConfiguration | undefined {
-  const configuration: Writable<SendConfiguration> = {};
-  const acceptedOutputModes = members.texts("acceptedOutputModes");
-  const push = members.object("pushNotificationConfig", readPushConfig);
-  const historyLength = members.count("historyLength");
-  if (acceptedOutputModes !== undefined) configuration.acceptedOutputModes = acceptedOutputModes;
-  if (push !== undefined) configuration.taskPushNotificationConfig = push;
-  if (historyLength !== undefined) configuration.historyLength = historyLength;
-  // 0.3 does not define what absence means; its servers all waited.
-  if (members.flag("blocking") === false) configuration.returnImmediately = true;
+  const configuration = omitUndefined({
+    acceptedOutputModes: members.texts("acceptedOutputModes"),
+    taskPushNotificationConfig: members.object("pushNotificationConfig", readPushConfig),
+    historyLength: members.count("historyLength"),
+    // 0.3 does not define what absence means; its servers all waited.
+    returnImmediately: members.flag("blocking") === false || undefined,
+  });
   return Object.keys(configuration).length === 0 ? undefined : configuration;
 }
 

@@ -5,6 +5,7 @@ import { isDataPart, isRawPart, isTextPart, type Message, type Part } from "../.
 import type { TaskPushNotificationConfig } from "../../../model/operation.ts";
 import { type Artifact, isTerminal, type Task, type TaskState, type TaskStatus } from "../../../model/task.ts";
 import type { PushEncoding } from "../../contract.ts";
+import { toPushConfig } from "../../shared/legacy/encode.ts";
 import { ROLE_NAMES, STATE_NAMES } from "../../shared/state-names.ts";
 import { encodePartMetadata, wrapData } from "../parts.ts";
 
@@ -109,16 +110,8 @@ export function toWireEvent(event: StreamEvent, ends: EndsStream): object {
 }
 
 /** Without the task id, which is a sibling of the config. */
-export function toWirePushConfig({ id, url, token, authentication }: TaskPushNotificationConfig): object {
-  return {
-    id,
-    url,
-    token: token === "" ? undefined : token,
-    authentication:
-      authentication === undefined
-        ? undefined
-        : { schemes: [authentication.scheme], credentials: authentication.credentials },
-  };
+export function toWirePushConfig(config: TaskPushNotificationConfig): object {
+  return { id: config.id, ...toPushConfig(config) };
 }
 
 export function toWireTaskPushConfig(config: TaskPushNotificationConfig, taskId: string): object {

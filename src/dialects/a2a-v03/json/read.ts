@@ -1,33 +1,27 @@
 /** Decodes the JSON of 0.3 to model values: requests strictly, responses (`reading.tolerant`) leniently. */
 
 import type { StreamEvent, TaskArtifactUpdate, TaskStatusUpdate } from "../../../model/event.ts";
-import { isObject, type Writable } from "../../../model/json.ts";
+import { isObject } from "../../../model/json.ts";
 import type { Message, Role } from "../../../model/message.ts";
-import type { AuthenticationInfo, TaskPushNotificationConfig } from "../../../model/operation.ts";
-import { type Artifact, TASK_STATES, type Task, type TaskState, type TaskStatus } from "../../../model/task.ts";
-import type { Members } from "../../shared/json-members.ts";
-import { decodeRole, decodeState, STATE_NAMES, UNKNOWN_STATE } from "../../shared/state-names.ts";
+import type { Artifact, Task, TaskStatus } from "../../../model/task.ts";
+import { type Members, omitUndefined } from "../../shared/json-members.ts";
+import { readState, readTimestamp } from "../../shared/legacy/decode.ts";
+import { decodeRole } from "../../shared/state-names.ts";
 import { LOSSES } from "../losses.ts";
 import { readPart } from "../parts.ts";
 
 export function readMessage(members: Members): Message {
   refuseOtherKind(members, "message");
-  const message: Writable<Message> = {
+  return omitUndefined({
     messageId: messageIdIn(members),
     role: roleIn(members),
     parts: members.requiredList("parts", readPart),
-  };
-  const contextId = members.text("contextId");
-  const taskId = members.text("taskId");
-  const metadata = members.struct("metadata");
-  const extensions = members.texts("extensions");
-  const referenceTaskIds = members.texts("referenceTaskIds");
-  if (contextId !== undefined) message.contextId = contextId;
-  if (taskId !== undefined) message.taskId = taskId;
-  if (metadata !== undefined) message.metadata = metadata;
-  if (extensions !== undefined) message.extensions = extensions;
-  if (referenceTaskIds !== undefined) message.referenceTaskIds = referenceTaskIds;
-  return message;
+    contextId: members.text("contextId"),
+    taskId: members.text("taskId"),
+    metadata: members.struct("metadata"),
+    extensions: members.texts("extensions"),
+    referenceTaskIds: members.texts("referenceTaskIds"),
+  });
 }
 
 /** Required by 0.2 and 0.3 in both directions; in a response nothing depends on it. */
@@ -54,93 +48,54 @@ function refuseOtherKind(members: Members, kind: string): void {
 }
 
 function readArtifact(members: Members): Artifact {
-  const artifact: Writable<Artifact> = {
+  return omitUndefined({
     artifactId: members.requiredText("artifactId"),
     parts: members.requiredList("parts", readPart),
-  };
-  const name = members.text("name");
-  const description = members.text("description");
-  const metadata = members.struct("metadata");
-  const extensions = members.texts("extensions");
-  if (name !== undefined) artifact.name = name;
-  if (description !== undefined) artifact.description = description;
-  if (metadata !== undefined) artifact.metadata = metadata;
-  if (extensions !== undefined) artifact.extensions = extensions;
-  return artifact;
+    name: members.text("name"),
+    description: members.text("description"),
+    metadata: members.struct("metadata"),
+    extensions: members.texts("extensions"),
+  });
 }
 
 function readStatus(members: Members): TaskStatus {
-  const status: Writable<TaskStatus> = { state: stateIn(members) };
-  const message = members.object("message", readMessage);
-  const timestamp = timestampIn(members);
-  if (message !== undefined) status.message = message;
-  if (timestamp !== undefined) status.timestamp = timestamp;
-  return status;
-}
-
-const KNOWN_STATES = TASK_STATES.map((state) => STATE_NAMES[state]).join(", ");
-
-/** `unknown` is refused like the unspecified state of 1.0, with the same message, so that callers can recognise it. */
-function stateIn(members: Members): TaskState {
-  const name = members.raw("state");
-  const state = decodeState(name);
-  if (state !== undefined) return state;
-  if (name === undefined) members.violateMember("state", "is required");
-  else members.violateMember("state", name === UNKNOWN_STATE ? "must not be empty" : `must be one of ${KNOWN_STATES}`);
-  return "TASK_STATE_SUBMITTED";
-}
-
-const TIMESTAMP = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(Z|z|[+-]\d\d:?\d\d)?$/;
-
-/** The examples of 0.3 have no time zone; they mean UTC. */
-function timestampIn(members: Members): string | undefined {
-  const value = members.raw("timestamp");
-  if (value === undefined) return undefined;
-  const found = typeof value === "string" ? TIMESTAMP.exec(value) : null;
-  const instant = found === null ? Number.NaN : Date.parse(found[1] === undefined ? `${found[0]}Z` : found[0]);
-  if (!Number.isNaN(instant)) return new Date(instant).toISOString();
-  members.reading.lose(LOSSES.unreadableTimestamp, "timestamp");
-  return undefined;
+  return omitUndefined({
+    state: readState(members),
+    message: members.object("message", readMessage),
+    timestamp: readTimestamp(members, LOSSES.unreadableTimestamp),
+  });
 }
 
 export function readTask(members: Members): Task {
   refuseOtherKind(members, "task");
-  const task: Writable<Task> = {
+  return omitUndefined({
     id: members.requiredText("id"),
     contextId: members.text("contextId") ?? "",
     status: members.requiredObject("status", readStatus),
-  };
-  const artifacts = members.list("artifacts", readArtifact);
-  const history = members.list("history", readMessage);
-  const metadata = members.struct("metadata");
-  if (artifacts !== undefined) task.artifacts = artifacts;
-  if (history !== undefined) task.history = history;
-  if (metadata !== undefined) task.metadata = metadata;
-  return task;
+    artifacts: members.list("artifacts", readArtifact),
+    history: members.list("history", readMessage),
+    metadata: members.struct("metadata"),
+  });
 }
 
 function readStatusUpdate(members: Members): TaskStatusUpdate {
-  const update: Writable<TaskStatusUpdate> = {
+  return omitUndefined({
     taskId: members.requiredText("taskId"),
     contextId: members.text("contextId") ?? "",
     status: members.requiredObject("status", readStatus),
-  };
-  const metadata = members.struct("metadata");
-  if (metadata !== undefined) update.metadata = metadata;
-  return update;
+    metadata: members.struct("metadata"),
+  });
 }
 
 function readArtifactUpdate(members: Members): TaskArtifactUpdate {
-  const update: Writable<TaskArtifactUpdate> = {
+  return omitUndefined({
     taskId: members.requiredText("taskId"),
     contextId: members.text("contextId") ?? "",
     artifact: members.requiredObject("artifact", readArtifact),
-  };
-  const metadata = members.struct("metadata");
-  if (members.flag("append") === true) update.append = true;
-  if (members.flag("lastChunk") === true) update.lastChunk = true;
-  if (metadata !== undefined) update.metadata = metadata;
-  return update;
+    append: members.flag("append") || undefined,
+    lastChunk: members.flag("lastChunk") || undefined,
+    metadata: members.struct("metadata"),
+  });
 }
 
 /** The result of a stream or a send, distinguished by `kind`, else by the members that only one of them has. */
@@ -164,26 +119,4 @@ function kindByShape(members: Members): string | undefined {
   if (isObject(members.raw("artifact"))) return "artifact-update";
   if (isObject(members.raw("status"))) return members.raw("id") === undefined ? "status-update" : "task";
   return Array.isArray(members.raw("parts")) ? "message" : undefined;
-}
-
-/** Without the task id, which is a sibling of the config. */
-export function readPushConfig(members: Members): TaskPushNotificationConfig {
-  const config: Writable<TaskPushNotificationConfig> = { url: members.requiredText("url") };
-  const id = members.text("id");
-  const token = members.text("token");
-  const authentication = members.object("authentication", readAuthentication);
-  if (id !== undefined) config.id = id;
-  if (token !== undefined) config.token = token;
-  if (authentication !== undefined) config.authentication = authentication;
-  return config;
-}
-
-function readAuthentication(members: Members): AuthenticationInfo | undefined {
-  const [scheme, ...others] = members.texts("schemes") ?? [];
-  const credentials = members.text("credentials");
-  if (others.length > 0 || (scheme === undefined && credentials !== undefined)) {
-    members.reading.lose(LOSSES.pushSchemes, scheme === undefined ? "credentials" : "schemes");
-  }
-  if (scheme === undefined) return undefined;
-  return credentials === undefined ? { scheme } : { scheme, credentials };
 }

@@ -1,11 +1,13 @@
-/** Decodes the JSON of dialects older than 0.2. */
+/** Decodes the JSON of dialects older than 0.2, and what it has in common with that of 0.3. */
 
 import type { Writable } from "../../../model/json.ts";
+import type { LossRule } from "../../../model/loss.ts";
 import type { Message, Part, Role } from "../../../model/message.ts";
-import type { Artifact, Task, TaskState, TaskStatus } from "../../../model/task.ts";
-import type { Members } from "../json-members.ts";
+import type { AuthenticationInfo, TaskPushNotificationConfig } from "../../../model/operation.ts";
+import { type Artifact, TASK_STATES, type Task, type TaskState, type TaskStatus } from "../../../model/task.ts";
+import { type Members, omitUndefined } from "../json-members.ts";
 import { deriveId } from "../responses.ts";
-import { decodeRole, decodeState, UNKNOWN_STATE } from "../state-names.ts";
+import { decodeRole, decodeState, STATE_NAMES, UNKNOWN_STATE } from "../state-names.ts";
 import type { LegacyForm } from "./encode.ts";
 import { LEGACY_LOSSES } from "./losses.ts";
 
@@ -13,18 +15,15 @@ import { LEGACY_LOSSES } from "./losses.ts";
 type CreateMessageId = (message: Omit<Message, "messageId">) => string;
 
 export function readMessage(members: Members, form: LegacyForm, createId: CreateMessageId): Writable<Message> {
-  const message: Omit<Writable<Message>, "messageId"> = {
+  const text = (name: string) => (form.hasIds ? members.text(name) : undefined);
+  const message = omitUndefined({
     role: readRole(members),
     parts: members.requiredList("parts", readPart),
-  };
-  const contextId = form.hasIds ? members.text("contextId") : undefined;
-  const taskId = form.hasIds ? members.text("taskId") : undefined;
-  const messageId = form.hasIds ? members.text("messageId") : undefined;
-  const metadata = members.struct("metadata");
-  if (contextId !== undefined) message.contextId = contextId;
-  if (taskId !== undefined) message.taskId = taskId;
-  if (metadata !== undefined) message.metadata = metadata;
-  return { messageId: messageId ?? createId(message), ...message };
+    contextId: text("contextId"),
+    taskId: text("taskId"),
+    metadata: members.struct("metadata"),
+  });
+  return { messageId: text("messageId") ?? createId(message), ...message };
 }
 
 /** The task that contains a status or message. */
@@ -43,12 +42,11 @@ function readTaskMessage(members: Members, { contextId, taskId }: TaskScope, for
 }
 
 export function readStatus(members: Members, scope: TaskScope, form: LegacyForm): TaskStatus {
-  const status: Writable<TaskStatus> = { state: readState(members) };
-  const message = members.object("message", (inner) => readTaskMessage(inner, scope, form));
-  const timestamp = readTimestamp(members);
-  if (message !== undefined) status.message = message;
-  if (timestamp !== undefined) status.timestamp = timestamp;
-  return status;
+  return omitUndefined({
+    state: readState(members),
+    message: members.object("message", (inner) => readTaskMessage(inner, scope, form)),
+    timestamp: readTimestamp(members, LEGACY_LOSSES.timestamp),
+  });
 }
 
 interface ReceivedArtifact {
@@ -58,16 +56,13 @@ interface ReceivedArtifact {
 }
 
 export function readArtifact(members: Members, form: LegacyForm): ReceivedArtifact {
-  const artifact: Writable<Artifact> = {
+  const artifact = omitUndefined({
     artifactId: (form.hasIds ? members.text("artifactId") : undefined) ?? `artifact-${members.count("index") ?? 0}`,
     parts: members.requiredList("parts", readPart),
-  };
-  const name = members.text("name");
-  const description = members.text("description");
-  const metadata = members.struct("metadata");
-  if (name !== undefined) artifact.name = name;
-  if (description !== undefined) artifact.description = description;
-  if (metadata !== undefined) artifact.metadata = metadata;
+    name: members.text("name"),
+    description: members.text("description"),
+    metadata: members.struct("metadata"),
+  });
   return {
     artifact,
     ...(members.flag("append") === true && { append: true }),
@@ -102,18 +97,16 @@ function unusedId(taken: string, ids: ReadonlyMap<string, unknown>): string {
 
 export function readTask(members: Members, form: LegacyForm): Task {
   const scope = { taskId: members.requiredText("id"), contextId: members.text(form.context) ?? "" };
-  const task: Writable<Task> = {
+  const status = members.requiredObject("status", (inner) => readStatus(inner, scope, form));
+  const artifacts = members.list("artifacts", (inner) => readArtifact(inner, form));
+  return omitUndefined({
     id: scope.taskId,
     contextId: scope.contextId,
-    status: members.requiredObject("status", (status) => readStatus(status, scope, form)),
-  };
-  const artifacts = members.list("artifacts", (artifact) => readArtifact(artifact, form));
-  const history = members.list("history", (message) => readTaskMessage(message, scope, form));
-  const metadata = members.struct("metadata");
-  if (artifacts !== undefined) task.artifacts = mergeChunks(artifacts);
-  if (history !== undefined) task.history = history;
-  if (metadata !== undefined) task.metadata = metadata;
-  return task;
+    status,
+    artifacts: artifacts && mergeChunks(artifacts),
+    history: members.list("history", (inner) => readTaskMessage(inner, scope, form)),
+    metadata: members.struct("metadata"),
+  });
 }
 
 const PART_KINDS = ["text", "file", "data"] as const;
@@ -132,11 +125,10 @@ function kindOfPart(members: Members): (typeof PART_KINDS)[number] | undefined {
 function readPart(members: Members): Part {
   const part = readContent(members);
   const metadata = members.struct("metadata");
-  if (metadata !== undefined) part.metadata = metadata;
-  return part;
+  return metadata === undefined ? part : { ...part, metadata };
 }
 
-function readContent(members: Members): Writable<Part> {
+function readContent(members: Members): Part {
   switch (kindOfPart(members)) {
     case "text":
       return { text: members.anyText("text") ?? "" };
@@ -150,24 +142,24 @@ function readContent(members: Members): Writable<Part> {
   }
 }
 
-function readFile(members: Members): Writable<Part> {
+export function readFile(members: Members): Part {
   const raw = members.bytes("bytes");
   const url = members.anyText("uri");
   if ((raw === undefined) === (url === undefined)) members.violate("must have exactly one of bytes, uri");
-  const file: Writable<Part> = raw === undefined ? { url: url ?? "" } : { raw };
   const filename = members.text("name");
   const mediaType = members.text("mimeType");
-  if (filename !== undefined) file.filename = filename;
-  if (mediaType !== undefined) file.mediaType = mediaType;
-  return file;
+  return omitUndefined(raw === undefined ? { url: url ?? "", filename, mediaType } : { raw, filename, mediaType });
 }
 
-function readState(members: Members): TaskState {
+const KNOWN_STATES = TASK_STATES.map((state) => STATE_NAMES[state]).join(", ");
+
+/** `unknown` is refused like the unspecified state of 1.0, with the same message, so that callers can recognise it. */
+export function readState(members: Members): TaskState {
   const name = members.raw("state");
   const state = decodeState(name);
   if (state !== undefined) return state;
   if (name === undefined) members.violateMember("state", "is required");
-  else members.violateMember("state", name === UNKNOWN_STATE ? "must not be empty" : "is not a task state");
+  else members.violateMember("state", name === UNKNOWN_STATE ? "must not be empty" : `must be one of ${KNOWN_STATES}`);
   return "TASK_STATE_SUBMITTED";
 }
 
@@ -180,16 +172,38 @@ function readRole(members: Members): Role {
   return role ?? "ROLE_USER";
 }
 
-const ISO_8601 = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:?\d\d)?$/;
+const ISO_8601 = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d(?::\d\d)?)(?:[.,](\d{1,9}))?([Zz]|[+-]\d\d:?\d\d)?$/;
 
 /** UTC with milliseconds. Timestamps without a time zone are UTC: Python's `isoformat` writes them so. */
-function readTimestamp(members: Members): string | undefined {
+export function readTimestamp(members: Members, loss: LossRule): string | undefined {
   const value = members.raw("timestamp");
   if (value === undefined) return undefined;
   const match = typeof value === "string" ? ISO_8601.exec(value) : null;
-  const [, date, time, fraction = "", zone = "Z"] = match ?? [];
-  const instant = match === null ? Number.NaN : Date.parse(`${date}T${time}${fraction}${zone}`);
+  const [, date, time, fraction = "0", zone = "Z"] = match ?? [];
+  const instant =
+    match === null
+      ? Number.NaN
+      : Date.parse(`${date}T${time}${time?.length === 8 ? `.${fraction}` : ""}${zone.toUpperCase()}`);
   if (!Number.isNaN(instant)) return new Date(instant).toISOString();
-  members.reading.lose(LEGACY_LOSSES.timestamp, "timestamp");
+  members.reading.lose(loss, "timestamp");
   return undefined;
+}
+
+/** Without the task id, which is a sibling of the config. `loss`: schemes other than the first. */
+export function readPushConfig(members: Members, loss: LossRule): TaskPushNotificationConfig {
+  return omitUndefined({
+    id: members.text("id"),
+    url: members.requiredText("url"),
+    token: members.text("token"),
+    authentication: members.object("authentication", (inner) => readAuthentication(inner, loss)),
+  });
+}
+
+function readAuthentication(members: Members, loss: LossRule): AuthenticationInfo | undefined {
+  const [scheme, ...others] = members.texts("schemes") ?? [];
+  const credentials = members.text("credentials");
+  if (others.length > 0 || (scheme === undefined && credentials !== undefined)) {
+    members.reading.lose(loss, scheme === undefined ? "credentials" : "schemes");
+  }
+  return scheme === undefined ? undefined : omitUndefined({ scheme, credentials });
 }

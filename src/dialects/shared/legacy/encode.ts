@@ -3,7 +3,7 @@
 import type { JsonValue } from "../../../model/json.ts";
 import { type Loss, toLoss } from "../../../model/loss.ts";
 import { isDataPart, isRawPart, isTextPart, type Message, type Part } from "../../../model/message.ts";
-import type { Operation } from "../../../model/operation.ts";
+import type { Operation, TaskPushNotificationConfig } from "../../../model/operation.ts";
 import type { Artifact, Task, TaskState, TaskStatus } from "../../../model/task.ts";
 import type { CallTarget } from "../../contract.ts";
 import { ROLE_NAMES, STATE_NAMES } from "../state-names.ts";
@@ -146,6 +146,16 @@ function reportLostNames(part: Part, implied: string, index: number, path: strin
   if (mediaType !== undefined && mediaType !== implied) {
     losses.push(toLoss(LEGACY_LOSSES.partMediaType, `${path}.parts[${index}].mediaType`));
   }
+}
+
+/** Without the ids of task and config, which are elsewhere. */
+export function toPushConfig({ authentication, token, url }: TaskPushNotificationConfig): object {
+  const { scheme, credentials } = authentication ?? {};
+  return {
+    url,
+    token: token || undefined,
+    authentication: scheme === undefined ? undefined : { schemes: [scheme], credentials },
+  };
 }
 
 /** Request options that these dialects cannot express. */
