@@ -1,8 +1,9 @@
 import { describe, expect, it, test } from "vitest";
 import { ERROR_CODES, type ErrorCode, ProtocolError } from "../../model/errors.ts";
 import { TASK_STATES } from "../../model/task.ts";
+import { batches, bodyOf, frame, textOf } from "../suite/serving.ts";
 import { jsonRpc } from "./bind-json-rpc.ts";
-import { batches, bodyOf, EXCHANGES, frame, resultsOf, serve, textOf } from "./fixtures/serving.ts";
+import { EXCHANGES, resultsOf, serve } from "./fixtures/serving.ts";
 
 const MESSAGE = { role: "user", parts: [{ type: "text", text: "hi" }] };
 
@@ -172,7 +173,7 @@ describe("streams", () => {
       frame(4, chunk("x", "k", { append: true, lastChunk: true, metadata: { a: 1 } })),
       frame(5, status("TASK_STATE_COMPLETED")),
     ];
-    const { reply, asked } = await serve(subscribe, () => batches(frames.slice(0, 2), frames.slice(2)));
+    const { reply, asked } = await serve(subscribe, () => batches([frames.slice(0, 2), frames.slice(2)]));
     expect(asked).toMatchObject([{ kind: "stream", chosenId: "t1" }]);
     expect(reply.headers["content-type"]).toBe("text/event-stream");
     expect(await textOf(reply)).toBe(
@@ -188,7 +189,7 @@ describe("streams", () => {
 
   it.each(TASK_STATES)("says of %s whether it is the last word", async (state) => {
     const finalIn = async (request: object) => {
-      const [only] = await resultsOf((await serve(request, () => batches([frame(2, status(state))]))).reply);
+      const [only] = await resultsOf((await serve(request, () => batches([[frame(2, status(state))]]))).reply);
       return (only as { result: { final: boolean } }).result.final;
     };
     const terminal = /COMPLETED|FAILED|CANCELED|REJECTED/.test(state);
@@ -206,14 +207,14 @@ describe("streams", () => {
       frame(10, chunk("w", "4")),
       frame(11, chunk("z", "3 again")),
     ];
-    const { reply } = await serve(subscribe, () => batches(frames));
+    const { reply } = await serve(subscribe, () => batches([frames]));
     const results = (await resultsOf(reply)) as { result: { artifact?: { index: number } } }[];
     expect(results.map(({ result }) => result.artifact?.index)).toEqual([undefined, 2, 1, 3, 2]);
   });
 
   it("tells who comes back what there is, before a status that may be the last", async () => {
     const ended = { task: { ...withArtifacts.task, status: { state: "TASK_STATE_COMPLETED" as const } } };
-    const { reply } = await serve(resubscribe, () => batches([frame(7, ended)]));
+    const { reply } = await serve(resubscribe, () => batches([[frame(7, ended)]]));
     expect(await resultsOf(reply)).toEqual([
       {
         id: undefined,
@@ -225,7 +226,7 @@ describe("streams", () => {
   });
 
   it("resumes after the number the caller has, without telling it again", async () => {
-    const answer = () => batches([frame(7, withArtifacts), frame(8, chunk("y", "!", { append: true }))]);
+    const answer = () => batches([[frame(7, withArtifacts), frame(8, chunk("y", "!", { append: true }))]]);
     const { reply, asked, calls } = await serve(resubscribe, answer, { headers: { "last-event-id": "7" } });
     expect(asked).toEqual([{ kind: "subscribe", id: "t1", after: 7 }]);
     expect(calls).toMatchObject([{ extensions: [] }]);
@@ -236,7 +237,7 @@ describe("streams", () => {
   });
 
   it("gives all there is to one whose number is no longer known", async () => {
-    const answer = () => batches([frame(7, withArtifacts)]);
+    const answer = () => batches([[frame(7, withArtifacts)]]);
     const { reply } = await serve(resubscribe, answer, { headers: { "last-event-id": "3" } });
     expect((await resultsOf(reply)).map(({ id }) => id)).toEqual([undefined, undefined, "7"]);
   });
@@ -249,7 +250,7 @@ describe("streams", () => {
 
   it("tells a message without a task as the end of one", async () => {
     const message = { messageId: "m", role: "ROLE_AGENT" as const, parts: [{ text: "hello" }] };
-    const { reply, losses } = await serve(subscribe, () => batches([frame(undefined, { message })]));
+    const { reply, losses } = await serve(subscribe, () => batches([[frame(undefined, { message })]]));
     expect(await resultsOf(reply)).toEqual([
       {
         id: undefined,

@@ -5,19 +5,9 @@ import { EXTENSIONS } from "../../model/extensions.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { TaskState } from "../../model/task.ts";
 import { isStreamReply } from "../../wire/exchange.ts";
+import { batches, contextOf, exchangeOf, frame, full, textOf } from "../suite/serving.ts";
 import { jsonRpc } from "./bind-json-rpc.ts";
-import {
-  CARD,
-  contextOf,
-  EXCHANGES,
-  exchangeOf,
-  fakeService,
-  frame,
-  full,
-  post,
-  streamOf,
-  textOf,
-} from "./fixtures/serving.ts";
+import { CARD, EXCHANGES, fakeService, post } from "./fixtures/serving.ts";
 import { METHODS } from "./json/decode.ts";
 
 const SEND =
@@ -104,7 +94,7 @@ describe("streams", () => {
       status(3, "TASK_STATE_COMPLETED"),
       frame(undefined, { message: { messageId: "r", role: "ROLE_AGENT", parts: [{ text: "bye" }] } }),
     ];
-    const service = fakeService(() => streamOf(frames));
+    const service = fakeService(() => batches(frames.map((one) => [one])));
     const reply = await post(SEND.replace("message/send", "message/stream"), service);
     expect(reply.headers["content-type"]).toBe("text/event-stream");
     expect(await textOf(reply)).toBe(
@@ -128,7 +118,7 @@ describe("streams", () => {
   ];
 
   it("of a message end where the agent asks back", async () => {
-    const service = fakeService(() => streamOf(STATES.map((state, at) => status(at + 1, state))));
+    const service = fakeService(() => batches(STATES.map((state, at) => [status(at + 1, state)])));
     expect(finals(await textOf(await post(SEND.replace("message/send", "message/stream"), service)))).toEqual([
       "working false",
       "auth-required false",
@@ -141,7 +131,7 @@ describe("streams", () => {
   });
 
   it("of a task go on when the agent asks back", async () => {
-    const service = fakeService(() => streamOf(STATES.map((state, at) => status(at + 1, state))));
+    const service = fakeService(() => batches(STATES.map((state, at) => [status(at + 1, state)])));
     const text = await textOf(await post(rpc("tasks/resubscribe", { id: "t1" }), service, { "last-event-id": "7" }));
     expect(finals(text)).toContain("input-required false");
     expect(finals(text)).toContain("rejected true");
@@ -150,7 +140,7 @@ describe("streams", () => {
 
   it("that fail say so in the form of a response", async () => {
     const failing = fakeService(() =>
-      streamOf([status(1, "TASK_STATE_WORKING")], new ProtocolError("UNAVAILABLE", "Gone.")),
+      batches([[status(1, "TASK_STATE_WORKING")]], new ProtocolError("UNAVAILABLE", "Gone.")),
     );
     const text = await textOf(await post(rpc("tasks/resubscribe", { id: "t1" }), failing));
     expect(text).toContain('data: {"jsonrpc":"2.0","id":1,"error":{"code":-32053,"message":"Gone.","data":[');

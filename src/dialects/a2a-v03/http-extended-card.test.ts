@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { ProtocolError } from "../../model/errors.ts";
 import type { Loss } from "../../model/loss.ts";
+import { contextOf, exchangeOf, full } from "../suite/serving.ts";
 import { httpExtendedCard } from "./bind-http.ts";
-import { CARD, contextOf, exchangeOf, fakeService, full } from "./fixtures/serving.ts";
+import { CARD, fakeService } from "./fixtures/serving.ts";
 
 const GET = exchangeOf({ method: "GET", path: "" });
 

@@ -1,19 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { ERROR_CODES, ProtocolError, taskNotFound } from "../../model/errors.ts";
 import type { ExchangeRequest } from "../../wire/exchange.ts";
+import { batches, contextOf, exchangeOf, full, streamed, writesOf } from "../suite/serving.ts";
 import { http } from "./bind-http.ts";
 import { ERRORS } from "./errors.ts";
-import {
-  batches,
-  contextOf,
-  EXCHANGES,
-  exchangeOf,
-  FRAMES,
-  fakeService,
-  full,
-  streamed,
-  writesOf,
-} from "./fixtures/serving.ts";
+import { EXCHANGES, FRAMES, fakeService } from "./fixtures/serving.ts";
 
 const MESSAGE = { messageId: "m1", role: "ROLE_USER", parts: [{ text: "hi" }] };
 const V1 = { "a2a-version": "1.0" };

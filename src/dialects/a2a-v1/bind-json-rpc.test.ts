@@ -4,20 +4,10 @@ import { EXTENSIONS } from "../../model/extensions.ts";
 import type { ExchangeRequest } from "../../wire/exchange.ts";
 import { parseJsonRpc } from "../../wire/json-rpc.ts";
 import type { ServeContext } from "../contract.ts";
+import { batches, contextOf, exchangeOf, frame, full, streamed, writesOf } from "../suite/serving.ts";
 import { jsonRpc } from "./bind-json-rpc.ts";
 import { ERRORS } from "./errors.ts";
-import {
-  batches,
-  contextOf,
-  EXCHANGES,
-  exchangeOf,
-  FRAMES,
-  fakeService,
-  frame,
-  full,
-  streamed,
-  writesOf,
-} from "./fixtures/serving.ts";
+import { EXCHANGES, FRAMES, fakeService } from "./fixtures/serving.ts";
 
 const MESSAGE = { messageId: "m1", role: "ROLE_USER", parts: [{ text: "hi" }] };
 

@@ -4,8 +4,8 @@ import { describe, expect, it } from "vitest";
 import type { AgentCard } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { card as anyCard } from "../suite/arbitraries.ts";
+import { CARD } from "../suite/serving.ts";
 import { toWireCard } from "./card.ts";
-import { CARD } from "./fixtures/serving.ts";
 import { readWire } from "./proto/schema.ts";
 
 const fromWireCard = (json: unknown) => readWire("AgentCard", json, { code: "INVALID_AGENT_RESPONSE" });

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { ERROR_CODES, ProtocolError, taskNotFound } from "../../model/errors.ts";
 import { LogEntry } from "../../model/event.ts";
+import { batches, bodyOf, eventsOf, frame, textOf } from "../suite/serving.ts";
 import { http } from "./bind-http.ts";
 import { HTTP_STATUSES } from "./errors.ts";
-import { batches, bodyOf, eventsOf, frame, serve, textOf } from "./fixtures/serving.ts";
+import { serve } from "./fixtures/serving.ts";
 
 const MESSAGE = { role: "user", parts: [{ type: "text", text: "茶" }], messageId: "m1", contextId: "c" };
 const TASK = { id: "t1", contextId: "c", status: { state: "TASK_STATE_WORKING" as const } };
@@ -189,7 +190,9 @@ describe("streams", () => {
       frame(4, chunk("a", "k", { append: true, lastChunk: true })),
       frame(5, completed),
     ];
-    const { reply, asked } = await serve("POST /sendSubscribe", () => batches(frames), { body: { message: MESSAGE } });
+    const { reply, asked } = await serve("POST /sendSubscribe", () => batches([frames]), {
+      body: { message: MESSAGE },
+    });
     expect(asked).toMatchObject([{ kind: "stream", message: { messageId: "m1" } }]);
     const artifact = '"artifact":{"artifactId":"a","name":"outline","parts":[{"type":"text","text"';
     expect(await textOf(reply)).toBe(
@@ -207,7 +210,7 @@ describe("streams", () => {
     const asked = { messageId: "q", role: "ROLE_AGENT" as const, parts: [{ text: "Which?" }] };
     const received = { messageId: "m2", role: "ROLE_USER" as const, parts: [{ text: "this" }] };
     const waiting = { ...TASK, status: { state: "TASK_STATE_INPUT_REQUIRED" as const, message: asked } };
-    const answer = () => batches([frame(4, { task: waiting })], [LogEntry.of(5, working, received)]);
+    const answer = () => batches([[frame(4, { task: waiting })], [LogEntry.of(5, working, received)]]);
     const { reply } = await serve("POST /sendSubscribe", answer, { body: { message: MESSAGE } });
     const [, after] = (await eventsOf(reply)) as { data: { task: { history: { messageId: string }[] } } }[];
     expect(after?.data.task.history.map(({ messageId }) => messageId)).toEqual(["q", "m2"]);
@@ -215,7 +218,7 @@ describe("streams", () => {
 
   it("can be taken up again", async () => {
     const begun = { ...TASK, artifacts: [{ artifactId: "x", parts: [{ text: "1" }] }] };
-    const answer = () => batches([frame(7, { task: begun }), frame(8, chunk("y", "2")), frame(9, completed)]);
+    const answer = () => batches([[frame(7, { task: begun }), frame(8, chunk("y", "2")), frame(9, completed)]]);
     const { reply, asked, calls } = await serve("GET /t1/subscribe", answer, { headers: { "last-event-id": "7" } });
     expect(asked).toEqual([{ kind: "subscribe", id: "t1", after: 7 }]);
     expect(calls).toMatchObject([{ extensions: [] }]);
@@ -228,7 +231,7 @@ describe("streams", () => {
 
   it("tell a message without a task as a completed task", async () => {
     const message = { messageId: "m2", role: "ROLE_AGENT" as const, parts: [{ text: "hello" }] };
-    const answer = () => batches([frame(undefined, { message })]);
+    const answer = () => batches([[frame(undefined, { message })]]);
     const { reply, losses } = await serve("POST /sendSubscribe", answer, { body: { message: MESSAGE } });
     expect(await eventsOf(reply)).toMatchObject([{ data: { task: { id: "m2", status: { state: "completed" } } } }]);
     expect(losses).toMatchObject([{ kind: "bent" }]);
@@ -238,7 +241,7 @@ describe("streams", () => {
     const ended = { ...TASK, status: { state: "TASK_STATE_COMPLETED" as const } };
     const other = { statusUpdate: { taskId: "t2", contextId: "d", status: { state: "TASK_STATE_FAILED" as const } } };
     const told = [chunk("a", "1"), { task: ended }, chunk("b", "2"), working, other];
-    const { reply } = await serve("GET /t1/subscribe", () => batches(told.map((event, at) => frame(at + 1, event))));
+    const { reply } = await serve("GET /t1/subscribe", () => batches([told.map((event, at) => frame(at + 1, event))]));
     expect(await eventsOf(reply)).toMatchObject([
       { data: { artifact: { artifactId: "a" } } },
       { data: { task: { status: { state: "completed" } } } },
@@ -250,7 +253,7 @@ describe("streams", () => {
 
   it("say what they leave out", async () => {
     const update = { statusUpdate: { ...working.statusUpdate, metadata: { a: 1 } } };
-    const answer = () => batches([frame(1, { task: submitted }), frame(2, update)]);
+    const answer = () => batches([[frame(1, { task: submitted }), frame(2, update)]]);
     const { reply, losses } = await serve("GET /t1/subscribe", answer);
     await textOf(reply);
     expect(losses).toMatchObject([{ kind: "dropped", path: "statusUpdate.metadata" }]);
