@@ -1,4 +1,5 @@
-import type { Abilities, Dialect } from "../contract.ts";
+import type { Dialect } from "../contract.ts";
+import { abilitiesWithout } from "../shared/abilities.ts";
 import { DIALECT_NAME, jsonRpc } from "./bind-json-rpc.ts";
 import { jsonRpcCalling } from "./call-json-rpc.ts";
 import { CARD_PATH, readCard, toCardDocument, VERSION } from "./card.ts";
@@ -6,27 +7,7 @@ import { push } from "./encode.ts";
 import { LOSSES } from "./losses.ts";
 
 /** One push config per task, which can be set and read; nothing can be listed. */
-export const can: Abilities = {
-  streaming: true,
-  replay: true,
-  operations: {
-    send: true,
-    stream: true,
-    get: true,
-    list: false,
-    cancel: true,
-    subscribe: true,
-    "push-create": true,
-    "push-get": true,
-    "push-list": false,
-    "push-delete": false,
-    "extended-card": false,
-  },
-  parts: { text: true, raw: true, url: true, data: true },
-  artifacts: true,
-  inputRequired: true,
-  metadata: true,
-};
+export const can = abilitiesWithout("list", "push-list", "push-delete", "extended-card");
 
 /** A2A of April and May 2025, over JSON-RPC. Lists of interfaces were introduced later, so it appears in none. */
 export const a2aV01: Dialect = {

@@ -1,4 +1,5 @@
-import type { Abilities, Dialect } from "../contract.ts";
+import type { Dialect } from "../contract.ts";
+import { abilitiesWithout } from "../shared/abilities.ts";
 import { grpc } from "./bind-grpc.ts";
 import { http, httpExtendedCard } from "./bind-http.ts";
 import { jsonRpc } from "./bind-json-rpc.ts";
@@ -12,27 +13,7 @@ import { LOSSES, PROTO_LOSSES } from "./losses.ts";
 import { VERSION } from "./service-parameters.ts";
 
 /** Tasks cannot be listed; everything else of 1.0 can be expressed, if necessary in metadata. */
-const can: Abilities = {
-  streaming: true,
-  replay: true,
-  operations: {
-    send: true,
-    stream: true,
-    get: true,
-    list: false,
-    cancel: true,
-    subscribe: true,
-    "push-create": true,
-    "push-get": true,
-    "push-list": true,
-    "push-delete": true,
-    "extended-card": true,
-  },
-  parts: { text: true, raw: true, url: true, data: true },
-  artifacts: true,
-  inputRequired: true,
-  metadata: true,
-};
+const can = abilitiesWithout("list");
 
 /** A2A 0.3 over JSON-RPC, HTTP+JSON and gRPC; also supports 0.2. */
 export const a2aV03: Dialect = {

@@ -1,4 +1,5 @@
-import type { Abilities, Dialect } from "../contract.ts";
+import type { Dialect } from "../contract.ts";
+import { abilitiesWithout } from "../shared/abilities.ts";
 import { grpc } from "./bind-grpc.ts";
 import { http } from "./bind-http.ts";
 import { jsonRpc } from "./bind-json-rpc.ts";
@@ -11,30 +12,7 @@ import { DIALECT_NAME } from "./invoke.ts";
 import { VERSION } from "./service-parameters.ts";
 
 /** The model is that of this dialect, so it can express everything. */
-export const can: Abilities = {
-  streaming: true,
-  replay: true,
-  operations: {
-    send: true,
-    stream: true,
-    get: true,
-    list: true,
-    cancel: true,
-    subscribe: true,
-    "push-create": true,
-    "push-get": true,
-    "push-list": true,
-    "push-delete": true,
-    "extended-card": true,
-  },
-  parts: { text: true, raw: true, url: true, data: true },
-  artifacts: true,
-  inputRequired: true,
-  metadata: true,
-};
-
-/** The bindings over which A2A 1.0 agents can be called. */
-const A2A_V1_CALLING = [jsonRpcCalling, httpCalling, grpcCalling] as const;
+export const can = abilitiesWithout();
 
 /** A2A 1.0 over JSON-RPC, HTTP+JSON and gRPC. */
 export const a2aV1: Dialect = {
@@ -49,6 +27,6 @@ export const a2aV1: Dialect = {
     rpc: grpc,
     push,
   },
-  calling: A2A_V1_CALLING,
+  calling: [jsonRpcCalling, httpCalling, grpcCalling],
   readCard,
 };

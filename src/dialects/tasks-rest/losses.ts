@@ -1,25 +1,14 @@
-import type { LossRule } from "../../model/loss.ts";
-import { LEGACY_LOSSES } from "../shared/legacy/losses.ts";
+import { DROPPED_SENDING, LEGACY_LOSSES, lossRules } from "../shared/legacy/losses.ts";
 
 /** What this dialect has no member for. */
 export const LOSSES = {
   ...LEGACY_LOSSES,
-  statusMetadata: {
-    kind: "dropped",
-    what: "statusUpdate.metadata",
-    reason: "A change of state is sent as the whole task, which has its own metadata.",
-    direction: "encode",
-  },
-  historyLength: {
-    kind: "dropped",
-    what: "send.configuration.historyLength",
-    reason: "A send is answered with the whole history.",
-    direction: "encode",
-  },
-  pushConfig: {
-    kind: "dropped",
-    what: "send.configuration.taskPushNotificationConfig",
-    reason: "There are no push notifications.",
-    direction: "encode",
-  },
-} as const satisfies Record<string, LossRule>;
+  ...lossRules(DROPPED_SENDING, {
+    statusMetadata: [
+      "statusUpdate.metadata",
+      "A change of state is sent as the whole task, which has its own metadata.",
+    ],
+    historyLength: ["send.configuration.historyLength", "A send is answered with the whole history."],
+    pushConfig: ["send.configuration.taskPushNotificationConfig", "There are no push notifications."],
+  }),
+};
