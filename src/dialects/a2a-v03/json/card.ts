@@ -4,23 +4,13 @@ import type { AgentCapabilities, AgentCard, AgentExtension, AgentInterface, Agen
 import { isObject, type JsonObject } from "../../../model/json.ts";
 import { type Loss, type Lossy, toLoss } from "../../../model/loss.ts";
 import type { AgentEndpoint, CardReader } from "../../contract.ts";
-import { fromLegacyModes, isPartKind, toLegacyModes } from "../../shared/legacy/card.ts";
+import { objectsIn, textIn } from "../../shared/cards.ts";
+import { omitUndefined } from "../../shared/json-members.ts";
+import { readModes, readSkill, toLegacyModes } from "../../shared/legacy/card.ts";
 import { LOSSES } from "../losses.ts";
 import { cardMembers } from "../proto/card.ts";
 import { VERSION } from "../service-parameters.ts";
-import {
-  fromWireSchemes,
-  fromWireSecurity,
-  omitUndefined,
-  type ReadSchemes,
-  type ReportLoss,
-  toWireSchemes,
-  toWireSecurity,
-} from "./security.ts";
-
-/** Decodes cards of 0.3 and 0.2: invalid members are dropped, so that the rest can be used. */
-
-type Members = Readonly<Record<string, unknown>>;
+import { fromWireSchemes, fromWireSecurity, type ReadSchemes, toWireSchemes, toWireSecurity } from "./security.ts";
 
 export const readCard: CardReader = (value, cardUrl) => {
   const read = fromWireCard(value, cardUrl);
@@ -44,39 +34,38 @@ export function fromWireCard(value: unknown, cardUrl: string | undefined): Lossy
   const supportedInterfaces = interfacesIn(value, cardUrl);
   if (supportedInterfaces.length === 0) return undefined;
   const losses: Loss[] = [];
-  const lose: ReportLoss = (rule, path) => losses.push(toLoss(rule, path));
-  if (Array.isArray(value.signatures) && value.signatures.length > 0)
-    lose(LOSSES.signaturesReceived, "card.signatures");
-  const security = fromWireSchemes(value.securitySchemes, lose);
-  const securityRequirements = fromWireSecurity(value.security, security);
-  const provider = isObject(value.provider) ? value.provider : undefined;
-  const card: AgentCard = {
-    name: textOf(value.name) ?? "unnamed agent",
-    description: textOf(value.description) ?? "",
+  if (Array.isArray(value.signatures) && value.signatures.length > 0) {
+    losses.push(toLoss(LOSSES.signaturesReceived, "card.signatures"));
+  }
+  const security = fromWireSchemes(value.securitySchemes, losses);
+  const { provider } = value;
+  const card = omitUndefined({
+    name: textIn(value.name) ?? "unnamed agent",
+    description: textIn(value.description) ?? "",
     supportedInterfaces,
-    ...(provider && {
-      provider: { url: textOf(provider.url) ?? "", organization: textOf(provider.organization) ?? "" },
-    }),
-    version: textOf(value.version) ?? "unknown",
-    ...optionalMember("documentationUrl", textOf(value.documentationUrl)),
-    capabilities: capabilitiesIn(value, lose),
-    ...optionalMember("securitySchemes", security.schemes),
-    ...optionalMember("securityRequirements", securityRequirements),
-    defaultInputModes: modesOf(value.defaultInputModes) ?? [],
-    defaultOutputModes: modesOf(value.defaultOutputModes) ?? [],
-    skills: listOf(value.skills).flatMap((skill) => skillIn(skill, security)),
-    ...optionalMember("iconUrl", textOf(value.iconUrl)),
-  };
+    provider: isObject(provider)
+      ? { url: textIn(provider.url) ?? "", organization: textIn(provider.organization) ?? "" }
+      : undefined,
+    version: textIn(value.version) ?? "unknown",
+    documentationUrl: textIn(value.documentationUrl),
+    capabilities: capabilitiesIn(value, losses),
+    securitySchemes: security.schemes,
+    securityRequirements: fromWireSecurity(value.security, security),
+    defaultInputModes: readModes(value.defaultInputModes) ?? [],
+    defaultOutputModes: readModes(value.defaultOutputModes) ?? [],
+    skills: objectsIn(value.skills).flatMap((skill) => skillIn(skill, security)),
+    iconUrl: textIn(value.iconUrl),
+  });
   return { value: card, losses };
 }
 
 /** The preferred one first. Without a transport it is JSON-RPC, the only one before 0.2.4. */
-function interfacesIn(value: Members, cardUrl: string | undefined): readonly AgentInterface[] {
+function interfacesIn(value: JsonObject, cardUrl: string | undefined): readonly AgentInterface[] {
   const preferred = { url: value.url, transport: value.preferredTransport ?? "JSONRPC" };
   const found = new Map<string, AgentInterface>();
-  for (const entry of [preferred, ...listOf(value.additionalInterfaces)]) {
-    const given = textOf(entry.url);
-    const protocolBinding = textOf(entry.transport);
+  for (const entry of [preferred, ...objectsIn(value.additionalInterfaces)]) {
+    const given = textIn(entry.url);
+    const protocolBinding = textIn(entry.transport);
     if (given === undefined || protocolBinding === undefined) continue;
     const url = resolveUrl(given, cardUrl);
     const key = `${protocolBinding.toUpperCase()} ${url.replace(/\/+$/, "")}`;
@@ -91,76 +80,41 @@ function resolveUrl(url: string, cardUrl: string | undefined): string {
   return URL.canParse(url, cardUrl) ? new URL(url, cardUrl).href : url;
 }
 
-function capabilitiesIn(value: Members, lose: ReportLoss): AgentCapabilities {
+function capabilitiesIn(value: JsonObject, losses: Loss[]): AgentCapabilities {
   const given = isObject(value.capabilities) ? value.capabilities : {};
   if (given.stateTransitionHistory === true) {
-    lose(LOSSES.stateTransitionHistory, "card.capabilities.stateTransitionHistory");
+    losses.push(toLoss(LOSSES.stateTransitionHistory, "card.capabilities.stateTransitionHistory"));
   }
-  const extensions = listOf(given.extensions).flatMap(extensionIn);
-  return {
-    ...optionalMember("streaming", flagOf(given.streaming)),
-    ...optionalMember("pushNotifications", flagOf(given.pushNotifications)),
-    ...optionalMember("extendedAgentCard", flagOf(value.supportsAuthenticatedExtendedCard)),
-    ...(extensions.length > 0 && { extensions }),
-  };
+  const extensions = objectsIn(given.extensions).flatMap(extensionIn);
+  return omitUndefined({
+    streaming: flagOf(given.streaming),
+    pushNotifications: flagOf(given.pushNotifications),
+    extendedAgentCard: flagOf(value.supportsAuthenticatedExtendedCard),
+    extensions: extensions.length > 0 ? extensions : undefined,
+  });
 }
 
-function extensionIn({ uri, description, required, params }: Members): AgentExtension[] {
+function extensionIn({ uri, description, required, params }: JsonObject): AgentExtension[] {
   if (typeof uri !== "string" || uri === "") return [];
   return [
-    {
+    omitUndefined({
       uri,
-      ...optionalMember("description", textOf(description)),
-      ...(required === true && { required }),
-      ...(isObject(params) && { params }),
-    },
+      description: textIn(description),
+      required: required === true || undefined,
+      params: isObject(params) ? params : undefined,
+    }),
   ];
 }
 
-function skillIn(skill: Members, security: ReadSchemes): AgentSkill[] {
-  const id = textOf(skill.id) ?? textOf(skill.name);
-  if (id === undefined) return [];
-  return [
-    {
-      id,
-      name: textOf(skill.name) ?? id,
-      description: textOf(skill.description) ?? "",
-      tags: textsOf(skill.tags) ?? [],
-      ...optionalMember("examples", textsOf(skill.examples)),
-      ...optionalMember("inputModes", modesOf(skill.inputModes)),
-      ...optionalMember("outputModes", modesOf(skill.outputModes)),
-      ...optionalMember("securityRequirements", fromWireSecurity(skill.security, security)),
-    },
-  ];
-}
-
-function optionalMember<Name extends string, T>(name: Name, value: T | undefined): { readonly [K in Name]?: T } {
-  return (value === undefined ? {} : { [name]: value }) as { readonly [K in Name]?: T };
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
+function skillIn(value: JsonObject, security: ReadSchemes): AgentSkill[] {
+  const skill = readSkill(value);
+  if (skill === undefined) return [];
+  const securityRequirements = fromWireSecurity(value.security, security);
+  return [securityRequirements === undefined ? skill : { ...skill, securityRequirements }];
 }
 
 function flagOf(value: unknown): boolean | undefined {
   return typeof value === "boolean" ? value : undefined;
-}
-
-/** Undefined if there are none. */
-function textsOf(value: unknown): readonly string[] | undefined {
-  if (!Array.isArray(value)) return undefined;
-  const texts = value.filter((item) => typeof item === "string");
-  return texts.length === 0 ? undefined : texts;
-}
-
-/** Some 0.2 cards still list kinds of parts instead of media types, or both. */
-function modesOf(value: unknown): readonly string[] | undefined {
-  const modes = textsOf(value);
-  return modes?.some(isPartKind) === true ? fromLegacyModes(modes) : modes;
-}
-
-function listOf(value: unknown): readonly Members[] {
-  return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
 const LEGACY_DOCUMENT_VERSION = "0.2.6";
@@ -196,19 +150,17 @@ export function toLegacyCardDocument(card: AgentCard): JsonObject {
 
 export function toWireCard(card: AgentCard): Lossy<JsonObject> {
   const losses: Loss[] = [];
-  const lose: ReportLoss = (rule, path) => losses.push(toLoss(rule, path));
-  // They are JSON, but an interface is not assignable to the JSON type.
-  const members: unknown = cardMembers(card, losses);
   const value = omitUndefined({
-    ...(isObject(members) && members),
-    securitySchemes: toWireSchemes(card.securitySchemes, lose),
+    ...cardMembers(card, losses),
+    securitySchemes: toWireSchemes(card.securitySchemes, losses),
     security: toWireSecurity(card.securityRequirements),
     skills: card.skills.map(toWireSkill),
-  });
-  return { value, losses };
+  }) as object;
+  // It is JSON, but an interface is not assignable to the JSON type.
+  return { value: value as JsonObject, losses };
 }
 
-function toWireSkill(skill: AgentSkill): JsonObject {
+function toWireSkill(skill: AgentSkill): object {
   const { id, name, description, tags, examples, inputModes, outputModes, securityRequirements } = skill;
   const security = toWireSecurity(securityRequirements);
   return omitUndefined({ id, name, description, tags, examples, inputModes, outputModes, security });

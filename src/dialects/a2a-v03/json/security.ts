@@ -1,71 +1,87 @@
 /** Security schemes: 0.3 uses the OpenAPI form with a `type`; 1.0 wraps each kind in its own member. */
 
 import type { SecurityRequirement } from "../../../model/card.ts";
-import { isObject, type JsonObject, type JsonValue } from "../../../model/json.ts";
-import type { LossRule } from "../../../model/loss.ts";
+import { isObject, type JsonObject } from "../../../model/json.ts";
+import { type Loss, toLoss } from "../../../model/loss.ts";
+import { textIn, textsIn } from "../../shared/cards.ts";
+import { omitUndefined } from "../../shared/json-members.ts";
 import { LOSSES } from "../losses.ts";
 
-type Members = Readonly<Record<string, unknown>>;
 type Schemes = Readonly<Record<string, JsonObject>>;
-export type ReportLoss = (rule: LossRule, path: string) => void;
 
 /** Flows that both versions have. */
 const FLOWS = ["authorizationCode", "clientCredentials", "implicit", "password"] as const;
 
-/** Omits undefined members. */
-export function omitUndefined(members: Readonly<Record<string, JsonValue | undefined>>): JsonObject {
-  return Object.fromEntries(
-    Object.entries(members).filter((entry): entry is [string, JsonValue] => entry[1] !== undefined),
-  );
+interface SchemeForm {
+  readonly type: string;
+  /** The member that has the scheme in 1.0. */
+  readonly member: string;
+  /** Names of members in 0.3, each with its name in 1.0. */
+  readonly names: Readonly<Record<string, string>>;
 }
 
-export function toWireSchemes(schemes: Schemes | undefined, lose: ReportLoss): JsonObject | undefined {
-  if (schemes === undefined) return undefined;
-  const encoded = Object.entries(schemes).flatMap(([name, scheme]) => {
+const DESCRIPTION = { description: "description" };
+
+const SCHEMES: readonly SchemeForm[] = [
+  { type: "apiKey", member: "apiKeySecurityScheme", names: { in: "location", name: "name", ...DESCRIPTION } },
+  {
+    type: "http",
+    member: "httpAuthSecurityScheme",
+    names: { scheme: "scheme", bearerFormat: "bearerFormat", ...DESCRIPTION },
+  },
+  {
+    type: "oauth2",
+    member: "oauth2SecurityScheme",
+    names: { oauth2MetadataUrl: "oauth2MetadataUrl", ...DESCRIPTION },
+  },
+  {
+    type: "openIdConnect",
+    member: "openIdConnectSecurityScheme",
+    names: { openIdConnectUrl: "openIdConnectUrl", ...DESCRIPTION },
+  },
+  { type: "mutualTLS", member: "mtlsSecurityScheme", names: DESCRIPTION },
+];
+
+/** Encodes each scheme of a known kind; `flows` are those of OAuth 2.0 that 0.3 has. */
+export function encodeSchemes(
+  schemes: Schemes,
+  losses: Loss[],
+  encode: (form: SchemeForm, scheme: JsonObject, flows: JsonObject | undefined) => JsonObject,
+): Schemes {
+  const encoded: Record<string, JsonObject> = {};
+  for (const [name, scheme] of Object.entries(schemes)) {
     const path = `card.securitySchemes.${name}`;
-    const wire = toWireScheme(scheme, path, lose);
-    if (wire === undefined) lose(LOSSES.unknownScheme, path);
-    return wire === undefined ? [] : [[name, wire] as const];
+    const form = SCHEMES.find(({ member }) => isObject(scheme[member]));
+    const members = form && scheme[form.member];
+    if (form === undefined || !isObject(members)) {
+      losses.push(toLoss(LOSSES.unknownScheme, path));
+      continue;
+    }
+    const { flows } = members;
+    const kept = isObject(flows) ? toWireFlows(flows, `${path}.${form.member}.flows`, losses) : undefined;
+    encoded[name] = encode(form, members, kept);
+  }
+  return encoded;
+}
+
+export function toWireSchemes(schemes: Schemes | undefined, losses: Loss[]): JsonObject | undefined {
+  const encoded = encodeSchemes(schemes ?? {}, losses, ({ type, names }, scheme, flows) => {
+    const members = Object.entries(names).map(([wireName, name]) => [wireName, scheme[name]]);
+    const own = { type, flows: type === "oauth2" ? (flows ?? {}) : undefined };
+    return omitUndefined({ ...own, ...Object.fromEntries(members) });
   });
-  return encoded.length === 0 ? undefined : Object.fromEntries(encoded);
+  return Object.keys(encoded).length === 0 ? undefined : encoded;
 }
 
-function toWireScheme(scheme: JsonObject, path: string, lose: ReportLoss): JsonObject | undefined {
-  const { apiKeySecurityScheme: apiKey, httpAuthSecurityScheme: http, oauth2SecurityScheme: oauth2 } = scheme;
-  const { openIdConnectSecurityScheme: openIdConnect, mtlsSecurityScheme: mutualTls } = scheme;
-  if (isObject(apiKey)) {
-    const { location, name, description } = apiKey;
-    return omitUndefined({ type: "apiKey", in: location, name, description });
-  }
-  if (isObject(http)) {
-    const { scheme: authScheme, bearerFormat, description } = http;
-    return omitUndefined({ type: "http", scheme: authScheme, bearerFormat, description });
-  }
-  if (isObject(oauth2)) {
-    const { flows, oauth2MetadataUrl, description } = oauth2;
-    return omitUndefined({
-      type: "oauth2",
-      flows: toWireFlows(isObject(flows) ? flows : {}, `${path}.oauth2SecurityScheme.flows`, lose),
-      oauth2MetadataUrl,
-      description,
-    });
-  }
-  if (isObject(openIdConnect)) {
-    const { openIdConnectUrl, description } = openIdConnect;
-    return omitUndefined({ type: "openIdConnect", openIdConnectUrl, description });
-  }
-  return isObject(mutualTls) ? omitUndefined({ type: "mutualTLS", description: mutualTls.description }) : undefined;
-}
-
-function toWireFlows(flows: JsonObject, path: string, lose: ReportLoss): JsonObject {
-  if (flows.deviceCode !== undefined) lose(LOSSES.deviceCode, `${path}.deviceCode`);
-  const encoded: Record<string, JsonValue> = {};
+function toWireFlows(flows: JsonObject, path: string, losses: Loss[]): JsonObject {
+  if (flows.deviceCode !== undefined) losses.push(toLoss(LOSSES.deviceCode, `${path}.deviceCode`));
+  const encoded: Record<string, JsonObject> = {};
   for (const name of FLOWS) {
     const flow = flows[name];
     if (!isObject(flow)) continue;
-    const { authorizationUrl, tokenUrl, refreshUrl, scopes, pkceRequired } = flow;
-    if (pkceRequired === true) lose(LOSSES.pkceRequired, `${path}.${name}.pkceRequired`);
-    encoded[name] = omitUndefined({ authorizationUrl, tokenUrl, refreshUrl, scopes: scopes ?? {} });
+    const { authorizationUrl, tokenUrl, refreshUrl, scopes = {}, pkceRequired } = flow;
+    if (pkceRequired === true) losses.push(toLoss(LOSSES.pkceRequired, `${path}.${name}.pkceRequired`));
+    encoded[name] = omitUndefined({ authorizationUrl, tokenUrl, refreshUrl, scopes }) as JsonObject;
   }
   return encoded;
 }
@@ -85,14 +101,14 @@ export interface ReadSchemes {
 }
 
 /** A model scheme has one flow. A scheme with several is split into several, the first under the original name. */
-export function fromWireSchemes(value: unknown, lose: ReportLoss): ReadSchemes {
+export function fromWireSchemes(value: unknown, losses: Loss[]): ReadSchemes {
   const given = isObject(value) ? value : {};
   const schemes = new Map<string, JsonObject>();
   const split = new Map<string, readonly string[]>();
   for (const [name, wire] of Object.entries(given)) {
     let read = isObject(wire) ? fromWireScheme(wire) : [];
     if (read.length === 0) {
-      lose(LOSSES.unknownSchemeReceived, `card.securitySchemes.${name}`);
+      losses.push(toLoss(LOSSES.unknownSchemeReceived, `card.securitySchemes.${name}`));
       read = UNKNOWN_SCHEME;
     }
     const names = read.map(({ suffix }, at) => (at === 0 ? name : unusedName(`${name}-${suffix}`, given, schemes)));
@@ -107,7 +123,7 @@ export function fromWireSchemes(value: unknown, lose: ReportLoss): ReadSchemes {
   };
 }
 
-function unusedName(wish: string, given: Members, taken: ReadonlyMap<string, unknown>): string {
+function unusedName(wish: string, given: JsonObject, taken: ReadonlyMap<string, unknown>): string {
   let name = wish;
   while (Object.hasOwn(given, name) || taken.has(name)) name += "-";
   return name;
@@ -123,61 +139,34 @@ interface ReadScheme {
 const UNKNOWN_SCHEME: readonly ReadScheme[] = [{ scheme: {}, suffix: "" }];
 
 /** Empty for an unknown kind. */
-function fromWireScheme(wire: Members): readonly ReadScheme[] {
-  const description = textOf(wire.description);
-  switch (wire.type) {
-    case "apiKey": {
-      const { in: location, name } = wire;
-      return singleScheme("apiKeySecurityScheme", { description, location: textOf(location), name: textOf(name) });
-    }
-    case "http": {
-      const { scheme, bearerFormat } = wire;
-      return singleScheme("httpAuthSecurityScheme", {
-        description,
-        scheme: textOf(scheme),
-        bearerFormat: textOf(bearerFormat),
-      });
-    }
-    case "oauth2":
-      return fromOauth2(wire, description);
-    case "openIdConnect":
-      return singleScheme("openIdConnectSecurityScheme", {
-        description,
-        openIdConnectUrl: textOf(wire.openIdConnectUrl),
-      });
-    case "mutualTLS":
-      return singleScheme("mtlsSecurityScheme", { description });
-    default:
-      return [];
-  }
-}
-
-function singleScheme(kind: string, members: Readonly<Record<string, JsonValue | undefined>>): readonly ReadScheme[] {
-  return [{ scheme: { [kind]: omitUndefined(members) }, suffix: "" }];
-}
-
-function fromOauth2(wire: Members, description: string | undefined): readonly ReadScheme[] {
+function fromWireScheme(wire: JsonObject): readonly ReadScheme[] {
+  const form = SCHEMES.find(({ type }) => type === wire.type);
+  if (form === undefined) return [];
+  const members = Object.entries(form.names).map(([wireName, name]) => [name, textIn(wire[wireName])]);
+  const read = omitUndefined(Object.fromEntries(members) as JsonObject);
+  if (form.type !== "oauth2") return [{ scheme: { [form.member]: read }, suffix: "" }];
   const flows = isObject(wire.flows) ? wire.flows : {};
-  const oauth2MetadataUrl = textOf(wire.oauth2MetadataUrl);
-  const around = (read: JsonObject) => ({
-    oauth2SecurityScheme: omitUndefined({ description, flows: read, oauth2MetadataUrl }),
-  });
-  const read = FLOWS.flatMap((name) => {
+  const found = FLOWS.flatMap((name) => {
     const flow = flows[name];
-    return isObject(flow) ? [{ scheme: around({ [name]: fromFlow(flow) }), suffix: name }] : [];
+    return isObject(flow)
+      ? [{ scheme: { [form.member]: { ...read, flows: { [name]: fromFlow(flow) } } }, suffix: name }]
+      : [];
   });
-  return read.length === 0 ? [{ scheme: around({}), suffix: "" }] : read;
+  return found.length === 0 ? [{ scheme: { [form.member]: { ...read, flows: {} } }, suffix: "" }] : found;
 }
 
-function fromFlow({ authorizationUrl, tokenUrl, refreshUrl, scopes }: Members): JsonObject {
-  const named = Object.entries(isObject(scopes) ? scopes : {}).map(([name, what]) => [name, textOf(what) ?? ""]);
+function fromFlow({ authorizationUrl, tokenUrl, refreshUrl, scopes }: JsonObject): JsonObject {
+  const named = Object.entries(isObject(scopes) ? scopes : {}).map(([name, what]) => [name, textIn(what) ?? ""]);
   return omitUndefined({
-    authorizationUrl: textOf(authorizationUrl),
-    tokenUrl: textOf(tokenUrl),
-    refreshUrl: textOf(refreshUrl),
+    authorizationUrl: textIn(authorizationUrl),
+    tokenUrl: textIn(tokenUrl),
+    refreshUrl: textIn(refreshUrl),
     scopes: Object.fromEntries(named),
-  });
+  }) as JsonObject;
 }
+
+/** Four flows in each of a dozen schemes would yield millions of alternatives. */
+const MAX_ALTERNATIVES = 64;
 
 /** A requirement of a scheme that was split can be met by any of its parts, so it becomes several requirements. */
 export function fromWireSecurity(value: unknown, { namesOf }: ReadSchemes): readonly SecurityRequirement[] | undefined {
@@ -185,7 +174,7 @@ export function fromWireSecurity(value: unknown, { namesOf }: ReadSchemes): read
   return value.filter(isObject).flatMap((wire) => {
     let alternatives: (readonly (readonly [string, { readonly list: readonly string[] }])[])[] = [[]];
     for (const [name, scopes] of Object.entries(wire)) {
-      const list = Array.isArray(scopes) ? scopes.filter((scope) => typeof scope === "string") : [];
+      const list = textsIn(scopes) ?? [];
       const names = namesOf(name);
       alternatives = alternatives
         .flatMap((chosen) => names.map((one) => [...chosen, [one, { list }] as const]))
@@ -193,11 +182,4 @@ export function fromWireSecurity(value: unknown, { namesOf }: ReadSchemes): read
     }
     return alternatives.map((chosen) => ({ schemes: Object.fromEntries(chosen) }));
   });
-}
-
-/** Four flows in each of a dozen schemes would yield millions of alternatives. */
-const MAX_ALTERNATIVES = 64;
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
 }

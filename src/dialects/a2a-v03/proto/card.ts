@@ -1,62 +1,58 @@
 /** The card as a proto message, and back. Security schemes have the model's form, minus what 0.3 lacks. */
 
-import type { AgentCapabilities, AgentCard, AgentInterface, AgentSkill } from "../../../model/card.ts";
-import { isObject, type JsonObject, type Writable } from "../../../model/json.ts";
+import type { AgentCard, AgentInterface, AgentSkill } from "../../../model/card.ts";
 import { type Loss, type Lossy, toLoss } from "../../../model/loss.ts";
+import { oncePerCard } from "../../shared/cards.ts";
+import { omitUndefined } from "../../shared/json-members.ts";
+import { encodeSchemes } from "../json/security.ts";
 import { LOSSES } from "../losses.ts";
 import { VERSION } from "../service-parameters.ts";
 import type { ProtoTypes } from "./schema.ts";
 
 type ProtoCard = ProtoTypes["AgentCard"];
-type ProtoSkill = ProtoTypes["AgentSkill"];
 
 const PROTOCOL_VERSION = "0.3.0";
 const DEFAULT_TRANSPORT = "JSONRPC";
 
-const cards = new WeakMap<AgentCard, Lossy<ProtoCard>>();
+export const toProtoCard = oncePerCard((card): Lossy<object> => {
+  const losses: Loss[] = [];
+  const { securitySchemes, securityRequirements } = card;
+  const value = {
+    ...cardMembers(card, losses),
+    skills: card.skills.map(({ securityRequirements: security, ...skill }) => ({ ...skill, security })),
+    securitySchemes: securitySchemes && encodeSchemes(securitySchemes, losses, toProtoScheme),
+    security: securityRequirements,
+  };
+  return { value, losses };
+});
 
-/** Built once per card object. */
-export function toProtoCard(card: AgentCard): Lossy<ProtoCard> {
-  let made = cards.get(card);
-  if (made === undefined) {
-    const losses: Loss[] = [];
-    made = { value: toCard(card, losses), losses };
-    cards.set(card, made);
-  }
-  return made;
-}
-
-function toCard(card: AgentCard, losses: Loss[]): ProtoCard {
-  const encoded: Writable<ProtoCard> = { ...cardMembers(card, losses), skills: card.skills.map(toProtoSkill) };
-  if (card.securitySchemes !== undefined) encoded.securitySchemes = toProtoSchemes(card.securitySchemes, losses);
-  if (card.securityRequirements !== undefined) encoded.security = card.securityRequirements;
-  return encoded;
-}
+const toProtoScheme: Parameters<typeof encodeSchemes>[2] = ({ member }, scheme, flows) => ({
+  [member]: flows === undefined ? scheme : { ...scheme, flows },
+});
 
 /** What is the same in this version's JSON: everything except the form of security. */
-export function cardMembers(card: AgentCard, losses: Loss[]): Omit<ProtoCard, "skills"> {
+export function cardMembers(card: AgentCard, losses: Loss[]): object {
   if (card.signatures !== undefined) losses.push(toLoss(LOSSES.signaturesSent, "card.signatures"));
   const interfaces = toProtoInterfaces(card.supportedInterfaces, losses);
   const [first] = card.supportedInterfaces;
   const preferred = interfaces[0] ?? (first && { url: first.url, transport: first.protocolBinding });
   const { extendedAgentCard, ...capabilities } = card.capabilities;
-  const encoded: Writable<Omit<ProtoCard, "skills">> = {
+  return {
     protocolVersion: PROTOCOL_VERSION,
     name: card.name,
     description: card.description,
     url: preferred?.url ?? "",
     preferredTransport: preferred?.transport ?? DEFAULT_TRANSPORT,
     additionalInterfaces: interfaces,
+    provider: card.provider,
     version: card.version,
+    documentationUrl: card.documentationUrl,
     capabilities,
     defaultInputModes: card.defaultInputModes,
     defaultOutputModes: card.defaultOutputModes,
+    supportsAuthenticatedExtendedCard: extendedAgentCard,
+    iconUrl: card.iconUrl,
   };
-  if (card.provider !== undefined) encoded.provider = card.provider;
-  if (card.documentationUrl !== undefined) encoded.documentationUrl = card.documentationUrl;
-  if (card.iconUrl !== undefined) encoded.iconUrl = card.iconUrl;
-  if (extendedAgentCard !== undefined) encoded.supportsAuthenticatedExtendedCard = extendedAgentCard;
-  return encoded;
 }
 
 /** Interfaces of other versions are published in other documents. */
@@ -68,74 +64,26 @@ function toProtoInterfaces(interfaces: readonly AgentInterface[], losses: Loss[]
   });
 }
 
-function toProtoSkill({ securityRequirements, ...skill }: AgentSkill): ProtoSkill {
-  return securityRequirements === undefined ? skill : { ...skill, security: securityRequirements };
-}
-
-const SCHEME_KINDS = [
-  "apiKeySecurityScheme",
-  "httpAuthSecurityScheme",
-  "oauth2SecurityScheme",
-  "openIdConnectSecurityScheme",
-  "mtlsSecurityScheme",
-];
-
-type Schemes = Readonly<Record<string, JsonObject>>;
-
-function toProtoSchemes(schemes: Schemes, losses: Loss[]): Schemes {
-  const encoded: Record<string, JsonObject> = {};
-  for (const [name, scheme] of Object.entries(schemes)) {
-    const path = `card.securitySchemes.${name}`;
-    if (SCHEME_KINDS.some((kind) => isObject(scheme[kind]))) encoded[name] = toProtoScheme(scheme, path, losses);
-    else losses.push(toLoss(LOSSES.unknownScheme, path));
-  }
-  return encoded;
-}
-
-function toProtoScheme(scheme: JsonObject, path: string, losses: Loss[]): JsonObject {
-  const oauth2 = objectIn(scheme, "oauth2SecurityScheme");
-  const flows = oauth2 === undefined ? undefined : objectIn(oauth2, "flows");
-  if (oauth2 === undefined || flows === undefined) return scheme;
-  const where = `${path}.oauth2SecurityScheme.flows`;
-  const { deviceCode, authorizationCode, ...others } = flows;
-  if (deviceCode !== undefined) losses.push(toLoss(LOSSES.deviceCode, `${where}.deviceCode`));
-  const encoded: Writable<JsonObject> = others;
-  const flow = objectIn(flows, "authorizationCode");
-  if (flow !== undefined) {
-    const { pkceRequired, ...rest } = flow;
-    if (pkceRequired === true) losses.push(toLoss(LOSSES.pkceRequired, `${where}.authorizationCode.pkceRequired`));
-    encoded.authorizationCode = rest;
-  }
-  return { oauth2SecurityScheme: { ...oauth2, flows: encoded } };
-}
-
-function objectIn(object: JsonObject, name: string): JsonObject | undefined {
-  const member = object[name];
-  return isObject(member) ? member : undefined;
-}
-
 /** For a validated card. Each of its interfaces is called as 0.3, whichever release the card names. */
 export function fromProtoCard(card: ProtoCard, losses: Loss[]): AgentCard {
-  const read: Writable<AgentCard> = {
+  const { supportsAuthenticatedExtendedCard: extendedAgentCard, securitySchemes, signatures } = card;
+  reportUnknownSchemes(securitySchemes ?? {}, losses);
+  if (signatures !== undefined) losses.push(toLoss(LOSSES.signaturesReceived, "card.signatures"));
+  return omitUndefined({
     name: card.name,
     description: card.description,
     supportedInterfaces: fromProtoInterfaces(card),
+    provider: card.provider,
     version: card.version,
-    capabilities: fromProtoCapabilities(card.capabilities ?? {}, card.supportsAuthenticatedExtendedCard),
+    documentationUrl: card.documentationUrl,
+    capabilities: omitUndefined({ ...card.capabilities, extendedAgentCard }),
+    securitySchemes,
+    securityRequirements: card.security,
     defaultInputModes: card.defaultInputModes,
     defaultOutputModes: card.defaultOutputModes,
     skills: card.skills.map(fromProtoSkill),
-  };
-  if (card.provider !== undefined) read.provider = card.provider;
-  if (card.documentationUrl !== undefined) read.documentationUrl = card.documentationUrl;
-  if (card.iconUrl !== undefined) read.iconUrl = card.iconUrl;
-  if (card.securitySchemes !== undefined) {
-    reportUnknownSchemes(card.securitySchemes, losses);
-    read.securitySchemes = card.securitySchemes;
-  }
-  if (card.security !== undefined) read.securityRequirements = card.security;
-  if (card.signatures !== undefined) losses.push(toLoss(LOSSES.signaturesReceived, "card.signatures"));
-  return read;
+    iconUrl: card.iconUrl,
+  });
 }
 
 function fromProtoInterfaces({ url, preferredTransport, additionalInterfaces = [] }: ProtoCard): AgentInterface[] {
@@ -147,19 +95,12 @@ function fromProtoInterfaces({ url, preferredTransport, additionalInterfaces = [
   return all.map((one) => ({ url: one.url, protocolBinding: one.transport, protocolVersion: VERSION }));
 }
 
-function fromProtoCapabilities(
-  capabilities: ProtoTypes["AgentCapabilities"],
-  extended: boolean | undefined,
-): AgentCapabilities {
-  return extended === undefined ? capabilities : { ...capabilities, extendedAgentCard: extended };
-}
-
-function fromProtoSkill({ security, ...skill }: ProtoSkill): AgentSkill {
+function fromProtoSkill({ security, ...skill }: ProtoTypes["AgentSkill"]): AgentSkill {
   return security === undefined ? skill : { ...skill, securityRequirements: security };
 }
 
 /** Schemes of an unknown kind were decoded as empty: they cannot be satisfied, the others remain usable. */
-function reportUnknownSchemes(schemes: Schemes, losses: Loss[]): void {
+function reportUnknownSchemes(schemes: object, losses: Loss[]): void {
   for (const [name, scheme] of Object.entries(schemes)) {
     if (Object.keys(scheme).length > 0) continue;
     losses.push(toLoss(LOSSES.unknownSchemeReceived, `card.securitySchemes.${name}`));

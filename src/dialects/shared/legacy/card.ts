@@ -3,6 +3,8 @@
 import type { AgentCard, AgentInterface, AgentSkill, SecurityRequirement } from "../../../model/card.ts";
 import { isObject, type JsonObject } from "../../../model/json.ts";
 import type { CardReader } from "../../contract.ts";
+import { objectsIn, oncePerCard, textIn, textsIn } from "../cards.ts";
+import { omitUndefined } from "../json-members.ts";
 
 /**
  * Modes of early cards. Some are kinds of parts (text, data, file), some are media types, and readers of either use the
@@ -36,7 +38,7 @@ export function toLegacyModes(modes: readonly string[]): string[] {
 }
 
 /** Media types only: a kind of part is converted if the list has no media type of that kind. */
-export function fromLegacyModes(modes: readonly string[]): string[] {
+function fromLegacyModes(modes: readonly string[]): string[] {
   const explained = new Set(modes.filter((mode) => !isPartKind(mode)).flatMap(partKindsFor));
   return [
     ...new Set(
@@ -59,19 +61,11 @@ interface LegacyCard {
   readonly skills: readonly JsonObject[];
 }
 
-/** The card as the dialect's document, built once per card. */
+/** The card as the dialect's document. */
 export function legacyCardDocument(
   make: (legacy: LegacyCard, card: AgentCard) => JsonObject,
 ): (card: AgentCard) => JsonObject {
-  const documents = new WeakMap<AgentCard, JsonObject>();
-  return (card) => {
-    let document = documents.get(card);
-    if (document === undefined) {
-      document = make(toLegacyCard(card), card);
-      documents.set(card, document);
-    }
-    return document;
-  };
+  return oncePerCard((card) => make(toLegacyCard(card), card));
 }
 
 function toLegacyCard(card: AgentCard): LegacyCard {
@@ -141,46 +135,42 @@ function readLegacyCard(
 ): AgentCard | undefined {
   const url = addressIn(value, cardUrl);
   if (url === undefined) return undefined;
-  const skills = listIn(value.skills).flatMap(readSkill);
-  return {
-    name: textOr(value.name, "unnamed agent"),
-    description: textOr(value.description, ""),
+  const skills = objectsIn(value.skills).flatMap((skill) => readSkill(skill) ?? []);
+  const { provider } = value;
+  const organization = isObject(provider) ? textIn(provider.organization) : undefined;
+  return omitUndefined({
+    name: textIn(value.name) ?? "unnamed agent",
+    description: textIn(value.description) ?? "",
     supportedInterfaces: [interfaceAt(url)],
-    ...providerIn(value.provider),
-    version: textOr(value.version, "unknown"),
-    ...(isText(value.documentationUrl) ? { documentationUrl: value.documentationUrl } : undefined),
+    provider: isObject(provider) && organization ? { url: textIn(provider.url) ?? "", organization } : undefined,
+    version: textIn(value.version) ?? "unknown",
+    documentationUrl: textIn(value.documentationUrl),
     capabilities: capabilitiesIn(value.capabilities),
     ...securityIn(value.authentication),
     defaultInputModes: modesIn(value.defaultInputModes, skills, "inputModes", impliedModes),
     defaultOutputModes: modesIn(value.defaultOutputModes, skills, "outputModes", impliedModes),
     skills,
-  };
+  });
 }
 
 const WELL_KNOWN = "/.well-known/";
 
 /** The card is served below the address of its agent, which is the default if the card has no `url`. */
 function addressIn(card: JsonObject, cardUrl: string | undefined): string | undefined {
-  const { name } = card;
-  const url = isText(card.url) ? card.url : listedAddress(card.supportedInterfaces);
-  if (isText(url)) {
+  const url = textIn(card.url) ?? listedAddress(card.supportedInterfaces);
+  if (url !== undefined) {
     if (URL.canParse(url)) return url;
     return cardUrl !== undefined && URL.canParse(url, cardUrl) ? new URL(url, cardUrl).href : undefined;
   }
-  if (!isText(name) || cardUrl === undefined || !URL.canParse(cardUrl)) return undefined;
+  if (textIn(card.name) === undefined || cardUrl === undefined || !URL.canParse(cardUrl)) return undefined;
   const end = cardUrl.indexOf(WELL_KNOWN);
   return end === -1 ? undefined : cardUrl.slice(0, end);
 }
 
 /** For a newer card, if the caller explicitly selects the older dialect. */
-function listedAddress(interfaces: unknown): unknown {
-  const isRpc = (entry: unknown) => isObject(entry) && String(entry.protocolBinding).toUpperCase() === "JSONRPC";
-  return listIn(interfaces).filter(isObject).find(isRpc)?.url;
-}
-
-function providerIn(value: unknown): Pick<AgentCard, "provider"> | undefined {
-  if (!isObject(value) || !isText(value.organization)) return undefined;
-  return { provider: { url: textOr(value.url, ""), organization: value.organization } };
+function listedAddress(interfaces: unknown): string | undefined {
+  const isRpc = (entry: JsonObject) => String(entry.protocolBinding).toUpperCase() === "JSONRPC";
+  return textIn(objectsIn(interfaces).find(isRpc)?.url);
 }
 
 function capabilitiesIn(value: unknown): AgentCard["capabilities"] {
@@ -190,8 +180,8 @@ function capabilitiesIn(value: unknown): AgentCard["capabilities"] {
 
 /** Any one of the schemes suffices. */
 function securityIn(value: unknown): Pick<AgentCard, "securitySchemes" | "securityRequirements"> | undefined {
-  const names = isObject(value) ? listIn(value.schemes).filter(isText) : [];
-  if (names.length === 0) return undefined;
+  const names = isObject(value) ? textsIn(value.schemes) : undefined;
+  if (names === undefined) return undefined;
   const securitySchemes: Record<string, JsonObject> = {};
   const securityRequirements: SecurityRequirement[] = [];
   for (const name of new Set(names)) {
@@ -221,32 +211,25 @@ function toScheme(name: string): JsonObject {
   }
 }
 
-function readSkill(value: unknown): AgentSkill[] {
-  if (!isObject(value)) return [];
-  const { description, examples, inputModes, outputModes, tags } = value;
-  const id = isText(value.id) ? value.id : value.name;
-  if (!isText(id)) return [];
-  return [
-    {
-      id,
-      name: textOr(value.name, id),
-      description: textOr(description, ""),
-      tags: listIn(tags).filter(isText),
-      ...textsAs("examples", listIn(examples).filter(isText)),
-      ...textsAs("inputModes", fromLegacyModes(listIn(inputModes).filter(isText))),
-      ...textsAs("outputModes", fromLegacyModes(listIn(outputModes).filter(isText))),
-    },
-  ];
+/** Undefined without an id or a name. */
+export function readSkill(value: JsonObject): AgentSkill | undefined {
+  const id = textIn(value.id) ?? textIn(value.name);
+  if (id === undefined) return undefined;
+  return omitUndefined({
+    id,
+    name: textIn(value.name) ?? id,
+    description: textIn(value.description) ?? "",
+    tags: textsIn(value.tags) ?? [],
+    examples: textsIn(value.examples),
+    inputModes: readModes(value.inputModes),
+    outputModes: readModes(value.outputModes),
+  });
 }
 
-function textsAs<Name extends "examples" | "inputModes" | "outputModes">(
-  name: Name,
-  texts: readonly string[],
-): Partial<Record<Name, readonly string[]>> | undefined {
-  if (texts.length === 0) return undefined;
-  const named: Partial<Record<Name, readonly string[]>> = {};
-  named[name] = texts;
-  return named;
+/** Undefined if there are none. */
+export function readModes(value: unknown): readonly string[] | undefined {
+  const modes = textsIn(value);
+  return modes?.some(isPartKind) === true ? fromLegacyModes(modes) : modes;
 }
 
 /** The modes of the card, else the implied ones and those of its skills. */
@@ -256,20 +239,8 @@ function modesIn(
   name: "inputModes" | "outputModes",
   implied: readonly string[],
 ): readonly string[] {
-  const own = fromLegacyModes(listIn(value).filter(isText));
-  if (own.length > 0) return own;
+  const own = readModes(value);
+  if (own !== undefined) return own;
   const all = [...new Set([...implied, ...skills.flatMap((skill) => skill[name] ?? [])])];
   return all.length > 0 ? all : ["text/plain"];
-}
-
-function listIn(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === "string" && value !== "";
-}
-
-function textOr(value: unknown, otherwise: string): string {
-  return isText(value) ? value : otherwise;
 }
