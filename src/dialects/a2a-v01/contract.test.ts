@@ -1,7 +1,7 @@
 import { textOf } from "../../model/message.ts";
 import type { StreamFrame } from "../../model/operation.ts";
 import { describeDialect } from "../contract-suite.ts";
-import { ArtifactIndexes } from "../shared/legacy/stream.ts";
+import { ArtifactIndexes } from "../shared/legacy/encode.ts";
 import { comparableMessage, comparableTask } from "./fixtures/serving.ts";
 import { a2aV01 } from "./index.ts";
 

@@ -6,6 +6,8 @@ import { isTerminal, type Task, type TaskState } from "../../model/task.ts";
 import type { PushEncoding } from "../contract.ts";
 import { withJson } from "../shared/http/map-frames.ts";
 import {
+  ArtifactIndexes,
+  endsSendStream,
   type LegacyForm,
   toArtifact,
   toCompletedTask,
@@ -13,7 +15,6 @@ import {
   toStatus,
   toTask,
 } from "../shared/legacy/encode.ts";
-import { ArtifactIndexes, endsSendStream } from "../shared/legacy/stream.ts";
 import type { SupportedOperation } from "./decode.ts";
 
 export const FORM: LegacyForm = {

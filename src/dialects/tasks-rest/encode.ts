@@ -8,8 +8,14 @@ import type { Message } from "../../model/message.ts";
 import type { AnswersByKind, StreamFrame } from "../../model/operation.ts";
 import type { Task, TaskStatus } from "../../model/task.ts";
 import { withJson } from "../shared/http/map-frames.ts";
-import { type LegacyForm, toArtifact, toCompletedTask, toTask } from "../shared/legacy/encode.ts";
-import { ArtifactIndexes, endsSendStream } from "../shared/legacy/stream.ts";
+import {
+  ArtifactIndexes,
+  endsSendStream,
+  type LegacyForm,
+  toArtifact,
+  toCompletedTask,
+  toTask,
+} from "../shared/legacy/encode.ts";
 import type { SupportedOperation } from "./decode.ts";
 import { LOSSES } from "./losses.ts";
 

@@ -4,7 +4,7 @@ import type { JsonValue } from "../../../model/json.ts";
 import { type Loss, toLoss } from "../../../model/loss.ts";
 import { isDataPart, isRawPart, isTextPart, type Message, type Part } from "../../../model/message.ts";
 import type { Operation, TaskPushNotificationConfig } from "../../../model/operation.ts";
-import type { Artifact, Task, TaskState, TaskStatus } from "../../../model/task.ts";
+import { type Artifact, isTerminal, type Task, type TaskState, type TaskStatus } from "../../../model/task.ts";
 import type { CallTarget } from "../../contract.ts";
 import { ROLE_NAMES, STATE_NAMES } from "../state-names.ts";
 import { LEGACY_LOSSES } from "./losses.ts";
@@ -170,4 +170,28 @@ export function reportLostRequest(operation: Operation, { extensions, tenant }: 
   if (returnImmediately === true) {
     losses.push(toLoss(LEGACY_LOSSES.returnImmediately, "configuration.returnImmediately"));
   }
+}
+
+/** Indexes of a task's artifacts, in the order of their first appearance. That order never changes. */
+export class ArtifactIndexes {
+  readonly #indexes = new Map<string, number>();
+
+  /** Adds the existing artifacts of a task, in order. */
+  seed(artifacts: readonly Artifact[] | undefined): void {
+    for (const { artifactId } of artifacts ?? []) this.of(artifactId);
+  }
+
+  of(artifactId: string): number {
+    let index = this.#indexes.get(artifactId);
+    if (index === undefined) {
+      index = this.#indexes.size;
+      this.#indexes.set(artifactId, index);
+    }
+    return index;
+  }
+}
+
+/** Whether the stream of a send ends at this state: terminal, or sent as input-required. */
+export function endsSendStream(state: TaskState): boolean {
+  return isTerminal(state) || state === "TASK_STATE_INPUT_REQUIRED" || state === "TASK_STATE_AUTH_REQUIRED";
 }
