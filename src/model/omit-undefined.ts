@@ -1,6 +1,12 @@
-type Present<T> = { readonly [Member in keyof T]?: Exclude<T[Member], undefined> };
+type Defined<T> = {
+  readonly [Name in keyof T as undefined extends T[Name] ? never : Name]: T[Name];
+} & {
+  readonly [Name in keyof T as undefined extends T[Name] ? Name : never]?: Exclude<T[Name], undefined>;
+};
 
-/** Without the members that are undefined: optional members of the model may be absent, but not undefined. */
-export function omitUndefined<T extends object>(members: T): Present<T> {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Present<T>;
+/** The members that are not undefined. Not written with `...rest`, which takes several times as long. */
+export function omitUndefined<T extends object>(members: T): Defined<T> {
+  const defined: Record<string, unknown> = {};
+  for (const name in members) if (members[name] !== undefined) defined[name] = members[name];
+  return defined as Defined<T>;
 }

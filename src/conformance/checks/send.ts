@@ -35,7 +35,6 @@ export const SEND_CHECKS: readonly Check<CheckContext>[] = [
     );
   }),
   check("send-returns-immediately", "CORE-EXECUTION-MODE-002", async (context) => {
-    const quick = await measure(() => context.task(context.message("tck-complete-task")));
     const blocking = await measure(() => context.task(context.message("tck-delayed-complete")));
     const returned = await measure(() =>
       context.task(context.message("tck-delayed-complete"), { returnImmediately: true }),
@@ -47,7 +46,12 @@ export const SEND_CHECKS: readonly Check<CheckContext>[] = [
     }
     // An agent that cannot be made to delay shows nothing; one as slow as the blocking send ignored
     // returnImmediately.
-    const tookItsTime = blocking.ms >= 200 && blocking.ms >= 5 * quick.ms;
+    let tookItsTime = false;
+    // On a busy machine a quick send may be slow by chance, but not every time.
+    for (let attempt = 0; blocking.ms >= 200 && !tookItsTime && attempt < 5; attempt++) {
+      const quick = await measure(() => context.task(context.message("tck-complete-task")));
+      tookItsTime = blocking.ms >= 5 * quick.ms;
+    }
     ensure(
       !tookItsTime || returned.ms < blocking.ms / 2,
       `the answer came after ${Math.round(returned.ms)} ms with the task ${state}, as without returnImmediately (${blocking.value.state})`,

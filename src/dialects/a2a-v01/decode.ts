@@ -2,10 +2,11 @@
 
 import type { StreamEvent } from "../../model/event.ts";
 import type { Lossy } from "../../model/loss.ts";
+import { omitUndefined } from "../../model/omit-undefined.ts";
 import type { Operation, OperationKind, SendConfiguration, TaskPushNotificationConfig } from "../../model/operation.ts";
 import type { CodecTools } from "../contract.ts";
 import { compileMethods, parseLastEventId } from "../shared/http/requests.ts";
-import { type Members, omitUndefined, readRequest } from "../shared/json-members.ts";
+import { type Members, readRequest } from "../shared/json-members.ts";
 import {
   readPushConfig as readAnyPushConfig,
   readArtifact,

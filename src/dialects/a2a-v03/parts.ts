@@ -2,7 +2,8 @@
 
 import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 import type { DataPart, Part, TextPart } from "../../model/message.ts";
-import { type Members, omitUndefined } from "../shared/json-members.ts";
+import { omitUndefined } from "../../model/omit-undefined.ts";
+import type { Members } from "../shared/json-members.ts";
 import { readFile } from "../shared/legacy/decode.ts";
 import type { ProtoTypes } from "./proto/schema.ts";
 

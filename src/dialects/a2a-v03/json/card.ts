@@ -3,9 +3,9 @@
 import type { AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentSkill } from "../../../model/card.ts";
 import { isObject, type JsonObject } from "../../../model/json.ts";
 import { type Loss, type Lossy, toLoss } from "../../../model/loss.ts";
+import { omitUndefined } from "../../../model/omit-undefined.ts";
 import type { AgentEndpoint, CardReader } from "../../contract.ts";
 import { objectsIn, textIn } from "../../shared/cards.ts";
-import { omitUndefined } from "../../shared/json-members.ts";
 import { readModes, readSkill, toLegacyModes } from "../../shared/legacy/card.ts";
 import { LOSSES } from "../losses.ts";
 import { cardMembers } from "../proto/card.ts";

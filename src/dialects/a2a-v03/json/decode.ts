@@ -1,6 +1,7 @@
 /** Decodes JSON-RPC requests to operations. */
 
 import { type Lossy, NO_LOSSES } from "../../../model/loss.ts";
+import { omitUndefined } from "../../../model/omit-undefined.ts";
 import type {
   Operation,
   OperationKind,
@@ -10,7 +11,7 @@ import type {
   TaskPushNotificationConfig,
 } from "../../../model/operation.ts";
 import { compileMethods, parseLastEventId } from "../../shared/http/requests.ts";
-import { type Members, omitUndefined, readRequest, readResponse } from "../../shared/json-members.ts";
+import { type Members, readRequest, readResponse } from "../../shared/json-members.ts";
 import { readPushConfig as readAnyPushConfig } from "../../shared/legacy/decode.ts";
 import { createFrame, invalidResponse } from "../../shared/responses.ts";
 import { LOSSES } from "../losses.ts";

@@ -3,8 +3,9 @@
 import type { StreamEvent, TaskArtifactUpdate, TaskStatusUpdate } from "../../../model/event.ts";
 import { isObject } from "../../../model/json.ts";
 import type { Message, Role } from "../../../model/message.ts";
+import { omitUndefined } from "../../../model/omit-undefined.ts";
 import type { Artifact, Task, TaskStatus } from "../../../model/task.ts";
-import { type Members, omitUndefined } from "../../shared/json-members.ts";
+import type { Members } from "../../shared/json-members.ts";
 import { readState, readTimestamp } from "../../shared/legacy/decode.ts";
 import { decodeRole } from "../../shared/state-names.ts";
 import { LOSSES } from "../losses.ts";

@@ -3,8 +3,8 @@
 import type { SecurityRequirement } from "../../../model/card.ts";
 import { isObject, type JsonObject } from "../../../model/json.ts";
 import { type Loss, toLoss } from "../../../model/loss.ts";
+import { omitUndefined } from "../../../model/omit-undefined.ts";
 import { textIn, textsIn } from "../../shared/cards.ts";
-import { omitUndefined } from "../../shared/json-members.ts";
 import { LOSSES } from "../losses.ts";
 
 type Schemes = Readonly<Record<string, JsonObject>>;

@@ -2,8 +2,8 @@
 
 import type { AgentCard, AgentInterface, AgentSkill } from "../../../model/card.ts";
 import { type Loss, type Lossy, toLoss } from "../../../model/loss.ts";
+import { omitUndefined } from "../../../model/omit-undefined.ts";
 import { oncePerCard } from "../../shared/cards.ts";
-import { omitUndefined } from "../../shared/json-members.ts";
 import { encodeSchemes } from "../json/security.ts";
 import { LOSSES } from "../losses.ts";
 import { VERSION } from "../service-parameters.ts";

@@ -3,6 +3,7 @@
 import type { StreamEvent } from "../../../model/event.ts";
 import { type Loss, type Lossy, NO_LOSSES, toLoss } from "../../../model/loss.ts";
 import type { Message } from "../../../model/message.ts";
+import { omitUndefined } from "../../../model/omit-undefined.ts";
 import type {
   OperationKind,
   Outcomes,
@@ -12,7 +13,6 @@ import type {
   TaskPushNotificationConfig,
 } from "../../../model/operation.ts";
 import type { Artifact, Task, TaskStatus } from "../../../model/task.ts";
-import { omitUndefined } from "../../shared/json-members.ts";
 import type { ReadOptions } from "../../shared/proto/json-reading.ts";
 import { asResponse, invalidResponse } from "../../shared/responses.ts";
 import { LOSSES, PROTO_LOSSES } from "../losses.ts";

@@ -58,8 +58,10 @@ export function toProtoOutcome(outcome: SendOutcome, losses: Loss[]): object {
 /** `closesOnInput`: the stream was opened by a message and ends when the agent requires input. */
 export function toProtoEvent(event: StreamEvent, losses: Loss[], closesOnInput: boolean): object {
   if ("artifactUpdate" in event) {
-    const { artifactUpdate } = event;
-    return { artifactUpdate: { ...artifactUpdate, artifact: toProtoArtifact(artifactUpdate.artifact) } };
+    const { taskId, contextId, artifact, append, lastChunk, metadata } = event.artifactUpdate;
+    const update = { taskId, contextId, artifact: toProtoArtifact(artifact), metadata };
+    // As in ProtoJSON, default values are omitted.
+    return { artifactUpdate: { ...update, append: append || undefined, lastChunk: lastChunk || undefined } };
   }
   if ("statusUpdate" in event) {
     const { taskId, contextId, status, metadata } = event.statusUpdate;

@@ -2,9 +2,9 @@
 
 import type { AgentCard, AgentInterface, AgentSkill, SecurityRequirement } from "../../../model/card.ts";
 import { isObject, type JsonObject } from "../../../model/json.ts";
+import { omitUndefined } from "../../../model/omit-undefined.ts";
 import type { CardReader } from "../../contract.ts";
 import { objectsIn, oncePerCard, textIn, textsIn } from "../cards.ts";
-import { omitUndefined } from "../json-members.ts";
 
 /**
  * Modes of early cards. Some are kinds of parts (text, data, file), some are media types, and readers of either use the

@@ -3,9 +3,10 @@
 import type { Writable } from "../../../model/json.ts";
 import type { LossRule } from "../../../model/loss.ts";
 import type { Message, Part, Role } from "../../../model/message.ts";
+import { omitUndefined } from "../../../model/omit-undefined.ts";
 import type { AuthenticationInfo, TaskPushNotificationConfig } from "../../../model/operation.ts";
 import { type Artifact, TASK_STATES, type Task, type TaskState, type TaskStatus } from "../../../model/task.ts";
-import { type Members, omitUndefined } from "../json-members.ts";
+import type { Members } from "../json-members.ts";
 import { deriveId } from "../responses.ts";
 import { decodeRole, decodeState, STATE_NAMES, UNKNOWN_STATE } from "../state-names.ts";
 import type { LegacyForm } from "./encode.ts";
