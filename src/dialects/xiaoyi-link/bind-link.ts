@@ -27,7 +27,6 @@ import { LinkTasks } from "./tasks.ts";
 const MAX_FRAME_LENGTH = 4 * 1024 * 1024;
 /** How long a cancel or clear request is still recognised as a duplicate after its answer. */
 const DUPLICATE_CONTROL_MS = 2_000;
-
 const SETTLE_POLL_MS = 20;
 
 const TOO_LONG = { kind: "disregarded", why: "too-long" } as const;
@@ -87,9 +86,10 @@ export class LinkAgent {
   }
 
   /** Answers a message until that is done or left: called as soon as it is stored, and again in a later process. */
-  async deliver({ record, signal }: Delivery): Promise<void> {
+  async deliver(delivery: Delivery): Promise<void> {
+    const { record, signal } = delivery;
     const address = decodeReplyAddress(record.address);
-    if (address === undefined || signal.aborted) return;
+    if (address === undefined) return void (await delivery.giveUp(record.cursor, "the address cannot be read"));
     const reply = this.#owed.find(address) ?? this.#restore(record.taskId, address);
     if (reply === undefined) this.#owed.leave(record.taskId, address.sessionId);
     else reply.noteTask(record.taskId);

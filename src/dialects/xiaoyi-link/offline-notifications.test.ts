@@ -268,6 +268,15 @@ describe("an answer that is owed", () => {
     }
   });
 
+  it.each(["not JSON", "[]", '{"sessionId":1}'])("to the address %s is given up", async (address) => {
+    const stage = await Stage.open({ agent: echo() });
+    const replyTo = { id: "answer", route: ROUTE, address, wants: "events" } as const;
+    const { id } = await stage.harness.task("hello", { replyTo });
+    await settle(20);
+    const dead = await stage.harness.memory.pendingDeliveries({ limit: 10, dead: true });
+    expect(dead).toMatchObject([{ taskId: id, lastError: "the address cannot be read" }]);
+  });
+
   it("waits for the next process if this one stops", async () => {
     const { agent, gate } = patient("resume");
     const stage = await Stage.open({ agent });

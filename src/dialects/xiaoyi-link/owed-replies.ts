@@ -36,7 +36,11 @@ export function encodeReplyAddress(address: ReplyAddress): string {
 
 /** Undefined for an address of another format. */
 export function decodeReplyAddress(text: string): ReplyAddress | undefined {
-  return toReplyAddress(JSON.parse(text));
+  try {
+    return toReplyAddress(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
 }
 
 export function toReplyAddress(value: JsonValue | undefined): ReplyAddress | undefined {
