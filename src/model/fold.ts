@@ -88,9 +88,9 @@ export class TaskFold {
     return undefined;
   }
 
-  apply(entry: LogEntry): void {
+  /** `event`: that of the entry, from a caller that still has it when the entry may have only its text. */
+  apply(entry: LogEntry, event: TaskEvent = entry.event): void {
     if (entry.number !== this.#number + 1) throw new FoldError("gap");
-    const event = entry.event;
     const refusal = this.refusal(event);
     if (refusal !== undefined) throw new FoldError(refusal);
     this.#number = entry.number;

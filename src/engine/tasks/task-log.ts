@@ -232,10 +232,13 @@ export abstract class TaskLog implements Scope, Committable {
     this.#inFlight = undefined;
     this.#origin = "leased";
     this.#fence = fence;
-    for (const entry of inFlight.entries) this.fold.apply(entry);
-    this.#committed += inFlight.entries.length + inFlight.marks;
+    const { entries, events } = inFlight;
+    for (let index = 0; index < entries.length; index++) {
+      this.fold.apply(entries[index] as LogEntry, (events[index] as PendingEvent).event);
+    }
+    this.#committed += entries.length + inFlight.marks;
     if (inFlight.release || isTerminal(this.fold.status.state)) this.#closed = true;
-    this.afterCommit(inFlight.entries);
+    this.afterCommit(entries);
     if (this.#waiters !== undefined) {
       this.#waiters.notifyCommitted(this.#committed);
       if (inFlight.release) this.#waiters.notify("released");

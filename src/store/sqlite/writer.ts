@@ -146,6 +146,7 @@ export class Writer {
     const seq = this.#nextSeq;
     const number = entries.length;
     const messages = hasMessages(entries);
+    const metadata = metadataOf(entries);
     const body = encodeSegment(entries);
     const bytes = Buffer.byteLength(body);
     const added = this.#statements.addTask.run(
@@ -168,12 +169,12 @@ export class Writer {
       messages ? number : null,
       toText(write.dialect),
       textOrNull(idempotency?.key),
-      metadataOf(entries),
+      metadata,
       bytes,
     );
     if (added === 0) return { ok: false, refusal: "exists" };
     this.#nextSeq++;
-    this.#addSegment(seq, entries, body, null);
+    this.#addSegment(seq, entries, body, null, ended);
     this.#counters.addTasks(scope, status.state, 1);
     this.#counters.addBytes(scope, bytes);
     this.#counters.events += number;
@@ -244,7 +245,7 @@ export class Writer {
     const messages = hasMessages(entries) ? number : task.messageSegment;
     const body = encodeSegment(entries);
     const bytes = Buffer.byteLength(body);
-    this.#addSegment(task.seq, entries, body, task.messageSegment);
+    this.#addSegment(task.seq, entries, body, task.messageSegment, status !== undefined && isTerminal(status.state));
     if (bytes > 0) this.#counters.addBytes(task.scope, bytes);
     const run = [number, lease.fence, textOrNull(lease.node), lease.turn, lease.attempt, messages, bytes] as const;
     if (status === undefined) this.#statements.advance.run(...run, task.seq);
@@ -281,13 +282,11 @@ export class Writer {
     return acceptWrite(number, lease.fence, joinEffects(grown, put));
   }
 
-  #addSegment(seq: number, entries: readonly LogEntry[], body: string, earlier: number | null): void {
+  #addSegment(seq: number, entries: readonly LogEntry[], body: string, earlier: number | null, ended: boolean): void {
     const first = entries[0];
     const last = entries.at(-1);
     if (first === undefined || last === undefined) return;
-    const state = last.state;
-    const terminal = state !== undefined && isTerminal(state) ? 1 : 0;
-    this.#statements.addSegment.run(seq, last.number, first.number, earlier, terminal, body);
+    this.#statements.addSegment.run(seq, last.number, first.number, earlier, ended ? 1 : 0, body);
   }
 }
 
