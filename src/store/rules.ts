@@ -149,7 +149,7 @@ export interface LeaseState {
 
 /** Throws where a caller breaks the rule of `TaskStore.write`, on every store and not only on one that depends on it. */
 export function assertOneWritePerTask(writes: readonly Write[]): void {
-  if (writes.length < 2) return;
+  if (writes.length < 2 || areOfDifferentTasks(writes)) return;
   const rows = new Set<string | number>();
   const records = new Set<string>();
   const registered = new Set<string>();
@@ -166,6 +166,16 @@ export function assertOneWritePerTask(writes: readonly Write[]): void {
     if (write.kind !== "delivery-progress") continue;
     add(rows, registered.has(write.id) ? write.id : write.place, `task ${write.id}`);
   }
+}
+
+/** The usual group, without records, deliveries and all that has to be compared because of them. */
+function areOfDifferentTasks(writes: readonly Write[]): boolean {
+  const ids = new Set<string>();
+  for (const write of writes) {
+    if (write.kind !== "submit" && write.kind !== "append") return false;
+    ids.add(write.id);
+  }
+  return ids.size === writes.length;
 }
 
 type PlainRefusal = Exclude<Refusal, "duplicate">;

@@ -73,10 +73,9 @@ export class TurnRun implements CommitParticipant {
   async drive(): Promise<TurnResult> {
     let run: AgentRun | undefined;
     try {
-      const started = this.#calling(() => this.#agent.run(this.#turn));
-      run = started;
+      run = this.#start();
       for (;;) {
-        const step = await this.#calling(() => started.next());
+        const step = await this.#resume(run);
         if (this.#live.closed) {
           if (step.done !== true) this.#context.meter.count("events_dropped_after_terminal");
           returnRun(run);
@@ -102,12 +101,22 @@ export class TurnRun implements CommitParticipant {
     }
   }
 
-  /** Until this returns nothing else runs: a watchdog must be able to tell whose code that is. */
-  #calling<T>(work: () => T): T {
+  /** Until the agent returns nothing else runs: a watchdog must be able to tell whose code that is. */
+  #start(): AgentRun {
     const { monitor } = this.#context;
     monitor.enter(this.#live.agent, this.#live.id);
     try {
-      return work();
+      return this.#agent.run(this.#turn);
+    } finally {
+      monitor.leave();
+    }
+  }
+
+  #resume(run: AgentRun): ReturnType<AgentRun["next"]> {
+    const { monitor } = this.#context;
+    monitor.enter(this.#live.agent, this.#live.id);
+    try {
+      return run.next();
     } finally {
       monitor.leave();
     }

@@ -149,9 +149,13 @@ export class Committer {
   /** A task of which a deferred write is in the group waits for the next. */
   #takeTasks(writes: Write[], rows: WrittenRows | undefined): Committable[] {
     const tasks: Committable[] = [];
-    for (const task of this.#dirty) {
-      if (rows?.hasTask(task.id) === true) continue;
-      this.#dirty.delete(task);
+    const dirty = [...this.#dirty];
+    this.#dirty.clear();
+    for (const task of dirty) {
+      if (rows?.hasTask(task.id) === true) {
+        this.#dirty.add(task);
+        continue;
+      }
       const write = task.takeWrite();
       if (write === undefined) continue;
       rows?.add(write);
