@@ -88,7 +88,7 @@ export interface Agent {
   readonly profile: AgentProfile;
   /**
    * What becomes of a task whose process died. `resume`: the run is started again with history and memory; the agent
-   * declares by it that repeating a run does no harm, so a run may also begin while its task is still being stored.
+   * declares by it that repeating a run does no harm.
    */
   readonly onCrash: "fail" | "resume";
   /** Runs at the same time, at most. */

@@ -64,6 +64,28 @@ describe("a task whose process died", () => {
     expect(logViolations(await second.log(id), { ended: true })).toEqual([]);
   });
 
+  test("before anything of it was written has left no trace, and no caller was answered", async () => {
+    let begun = 0;
+    const agent = agentOf(async function* () {
+      begun++;
+      yield chunk("a", "one", true);
+    });
+    const first = await Harness.start({ agent });
+    let answered = false;
+    const note = () => {
+      answered = true;
+    };
+    first.send("hello").then(note, note);
+    first.stream("hello").then(async (stream) => framesOf(stream).then(note), note);
+    // Before the turn of the event loop in which the messages came is over.
+    first.crash();
+    await settle();
+    expect([begun, answered]).toEqual([2, false]);
+    const second = await successor(first, agent);
+    expect((await second.memory.stats()).tasks).toBe(0);
+    expect(begun).toBe(2);
+  });
+
   test("is resumed with its message, memory and attempt; artifacts begin anew", async () => {
     const { agent, lives } = mortal("resume");
     const first = await Harness.start({ agent });

@@ -254,7 +254,7 @@ describe("a message with a key is answered or refused, never lost", () => {
       }),
     });
     held.gate.hold();
-    const begun = harness.begin("first");
+    const begun = harness.begin("first", { key: "first" });
     await held.gate.waiting();
     await held.gate.step();
     const { id } = await begun;
@@ -283,7 +283,7 @@ describe("a message with a key is answered or refused, never lost", () => {
       }),
     });
     held.gate.hold();
-    const begun = harness.begin("first");
+    const begun = harness.begin("first", { key: "first" });
     await held.gate.waiting();
     await held.gate.step();
     const { id } = await begun;

@@ -286,6 +286,7 @@ describe("a push config that comes with a message", () => {
     });
     const harness = await Harness.start({ agent });
     const stream = await promptly(harness.stream("hello", { push: { id: "mine", url: HOOK } }));
+    await promptly(stream[Symbol.asyncIterator]().next());
     const [{ id: taskId } = { id: "" }] = (await harness.list()).tasks;
     expect(idsIn(await list(harness, taskId))).toEqual(["mine"]);
     gate.open();
@@ -362,13 +363,14 @@ describe("a push config that comes with a message", () => {
   });
 
   test("goes with the task when the agent answers with a message", async () => {
-    for (const onCrash of ["fail", "resume"] as const) {
+    for (const key of [undefined, "key"]) {
       const held = createStoreGate();
-      const harness = await Harness.start({ agent: messageAgent({ onCrash }), wrap: held.wrap });
-      const outcome = await promptly(harness.send("hello", { push: { id: "mine", url: HOOK } }));
+      const harness = await Harness.start({ agent: messageAgent(), wrap: held.wrap });
+      const push = { id: "mine", url: HOOK };
+      const outcome = await promptly(harness.send("hello", key === undefined ? { push } : { push, key }));
       expect(outcome).toHaveProperty("message");
       const made = held.gate.groups.flat().flatMap((write) => (write.kind === "submit" ? [write.id] : []));
-      expect(made).toHaveLength(onCrash === "fail" ? 1 : 0);
+      expect(made).toHaveLength(key === undefined ? 0 : 1);
       for (const id of made) expect(await harness.memory.delivery(id, "webhooks", "mine")).toBeUndefined();
       expect((await harness.list()).totalSize).toBe(0);
     }

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { agentOf, createGate, echo, messageAgent, status } from "../testing/agents.ts";
 import { promptly, settle } from "../testing/fake-clock.ts";
 import { framesOf, Harness } from "../testing/harness.ts";
+import { createStoreGate } from "../testing/stores.ts";
 
 const asking = () =>
   agentOf(async function* (turn) {
@@ -20,6 +21,24 @@ describe("an id the caller chose", () => {
       { text: "Which one?" },
       { text: "b" },
     ]);
+  });
+
+  test("is written before the run begins: another node may be writing it, too", async () => {
+    const held = createStoreGate();
+    let begun = 0;
+    const agent = agentOf(async function* () {
+      begun++;
+      yield status("TASK_STATE_WORKING");
+    });
+    const harness = await Harness.start({ agent, wrap: held.wrap });
+    held.gate.hold();
+    const answer = harness.task("a", { chosenId: "mine" });
+    await held.gate.waiting();
+    await settle();
+    expect(begun).toBe(0);
+    held.gate.open();
+    expect((await promptly(answer)).status.state).toBe("TASK_STATE_COMPLETED");
+    expect(begun).toBe(1);
   });
 
   test("makes one task when it comes twice at the same time", async () => {

@@ -155,13 +155,20 @@ export class SendHandler {
     const task = { id, contextId, status, history: [message] };
     live.push({ task }, { request: toRequestDetails(input, call), claim, deliveries });
     live.addTurn(toTurn(message, input, call, 1));
-    // A run that may be repeated without harm need not wait for the disk, nor one that no disk will remember. No caller
-    // sees anything before it is written.
-    const repeatable = served.agent.onCrash === "resume" || !this.#context.store.durable;
-    this.#runner.start(live, repeatable && claim === undefined);
+    this.#runner.start(live, claim === undefined && this.#mayStartUnwritten(send));
     // A caller that waits for the answer also learns of a loss; only a key must be known to be new before anything else.
     if (claim === undefined) return { live, reader };
     return closeReaderOnError(live.whenFlushed(), reader).then(() => ({ live, reader }));
+  }
+
+  /**
+   * Whether the run may begin before its task is written, which happens at the end of this turn of the event loop: then
+   * one that has ended by that time costs a single commit. No caller sees anything earlier. A crash in between leaves no
+   * trace of the run, so that one which must not be repeated does not begin where the write may well be refused.
+   */
+  #mayStartUnwritten({ served, input }: IncomingSend): boolean {
+    if (served.agent.onCrash === "resume" || !this.#context.store.durable) return true;
+    return input.chosenId === undefined && !this.#runner.committer.isFailing;
   }
 
   /** A message for a task that exists, if that has room for the webhook that came with it. */

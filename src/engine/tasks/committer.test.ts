@@ -174,11 +174,13 @@ describe("a store that fails", () => {
 
   test("for good fails every caller with UNAVAILABLE, ends streams and tells the agents", async () => {
     const flaky = new FlakyStore();
+    let begun = 0;
     let told = 0;
     const gate = createGate();
     const harness = await Harness.start({
       wrap: flaky.wrap,
       agent: agentOf(async function* (turn) {
+        begun++;
         yield status("TASK_STATE_WORKING");
         await gate.pass();
         yield chunk("a", "x", false);
@@ -195,10 +197,13 @@ describe("a store that fails", () => {
     gate.open();
     const outcomes = answers.map((answer) => expect(answer).rejects.toMatchObject(unavailable));
     const refused = expect(harness.send("four")).rejects.toMatchObject(unavailable);
-    await harness.clock.advance(60_000);
-    await promptly(Promise.all([...outcomes, refused, stream]));
     await settle();
-    expect(told).toBe(3);
+    // By now the store is known to fail: a run that must not be repeated does not begin.
+    const unbegun = expect(harness.send("five")).rejects.toMatchObject(unavailable);
+    await harness.clock.advance(60_000);
+    await promptly(Promise.all([...outcomes, refused, unbegun, stream]));
+    await settle();
+    expect([begun, told]).toEqual([4, 4]);
     expect(harness.engine.load.tasks).toBe(0);
   });
 
@@ -313,7 +318,7 @@ describe("a run ahead of a slow store", () => {
     const held = createStoreGate();
     const harness = await Harness.start({ wrap: held.wrap, agent: counting(1_000) });
     held.gate.hold();
-    const answer = harness.task("hello");
+    const answer = harness.task("hello", { key: "key" });
     await held.gate.waiting();
     await held.gate.step();
     await held.gate.waiting();

@@ -60,6 +60,7 @@ export class Committer {
   #participants: CommitParticipant[] = [];
   #scheduled = false;
   #flushing = false;
+  #failing = false;
   #deliveries: DeliveryListener | undefined;
 
   constructor(context: EngineContext) {
@@ -73,6 +74,11 @@ export class Committer {
   /** Deliveries of these routes may be due, though no write made them so. */
   notifyDue(routes: readonly string[]): void {
     this.#deliveries?.onDue(routes);
+  }
+
+  /** The store did not take the newest group at the first attempt. */
+  get isFailing(): boolean {
+    return this.#failing;
   }
 
   /** The task has something to write. */
@@ -172,8 +178,11 @@ export class Committer {
   async #writeDurably(writes: readonly Write[]): Promise<{ results: readonly WriteResult[]; repeated: boolean }> {
     for (let attempt = 0; ; attempt++) {
       try {
-        return { results: await this.#context.store.write(writes), repeated: attempt > 0 };
+        const results = await this.#context.store.write(writes);
+        this.#failing = attempt > 0;
+        return { results, repeated: attempt > 0 };
       } catch (error) {
+        this.#failing = true;
         const delay = RETRY_DELAYS_MS[attempt];
         if (delay === undefined) throw error;
         this.#context.log.warn({ err: error, attempt: attempt + 1 }, "The store did not take a write; trying again.");

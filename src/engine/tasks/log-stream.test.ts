@@ -58,9 +58,7 @@ describe("a stream", () => {
     const harness = await Harness.start({ agent });
     const stream = await promptly(harness.stream("hello"));
     const iterator = stream[Symbol.asyncIterator]();
-    await iterator.next();
-    await settle();
-    for (let read = await iterator.next(); ; read = await promptly(iterator.next())) {
+    for (let read = await promptly(iterator.next()); ; read = await promptly(iterator.next())) {
       if (read.done === true || (read.value.at(-1)?.number ?? 0) >= 7) break;
     }
     const pending = iterator.next();
