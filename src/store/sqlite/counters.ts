@@ -1,8 +1,23 @@
 import type { TaskState } from "../../model/task.ts";
 import type { Connection } from "./connection.ts";
+import { commitAll, fallBackIfDamaged } from "./damage.ts";
 import type { Deliveries } from "./deliveries.ts";
 import type { SqliteStatement } from "./driver.ts";
 import { columns, STATE_CODES, toText } from "./rows.ts";
+
+interface LogGrowth {
+  readonly owner: string;
+  readonly bytes: number;
+  readonly events: number;
+}
+
+/** A task whose log is ahead of its row, and by how much. */
+interface BehindRow {
+  readonly seq: number;
+  readonly scope: number;
+  readonly bytes: number;
+  readonly events: number;
+}
 
 interface RemovedTask {
   readonly seq: number;
@@ -10,6 +25,37 @@ interface RemovedTask {
   readonly state: TaskState;
   readonly number: number;
   readonly bytes: number;
+}
+
+/** What logs contain and the rows of their tasks, and so the counters on disk, do not include yet. */
+class LogsAhead {
+  readonly #tasks = new Map<number, LogGrowth>();
+  readonly #bytesByOwner = new Map<string, number>();
+  events = 0;
+
+  bytesOf(owner: string): number {
+    return this.#bytesByOwner.get(owner) ?? 0;
+  }
+
+  add(seq: number, { owner, bytes, events }: LogGrowth): void {
+    const before = this.#tasks.get(seq);
+    this.#tasks.set(seq, { owner, bytes: (before?.bytes ?? 0) + bytes, events: (before?.events ?? 0) + events });
+    this.#count(owner, bytes, events);
+  }
+
+  remove(seq: number): void {
+    const known = this.#tasks.get(seq);
+    if (known === undefined) return;
+    this.#tasks.delete(seq);
+    this.#count(known.owner, -known.bytes, -known.events);
+  }
+
+  #count(owner: string, bytes: number, events: number): void {
+    this.events += events;
+    const sum = this.bytesOf(owner) + bytes;
+    if (sum === 0) this.#bytesByOwner.delete(owner);
+    else this.#bytesByOwner.set(owner, sum);
+  }
 }
 
 /**
@@ -26,7 +72,13 @@ export class CommitCounters {
   readonly #addToUsage: SqliteStatement<object>;
   readonly #usage: SqliteStatement<{ bytes: number }>;
   readonly #advance: SqliteStatement<object>;
+  readonly #behind: SqliteStatement<BehindRow>;
+  readonly #raise: SqliteStatement<object>;
   readonly #removals: readonly SqliteStatement<object>[];
+  readonly #ahead = new LogsAhead();
+  /** Logs that this commit adds to, and rows that it brings up to their logs. */
+  #grown: (readonly [seq: number, LogGrowth])[] = [];
+  #caughtUp: number[] = [];
   #touched = false;
   #stamp: number;
   #viewed: number;
@@ -45,6 +97,12 @@ export class CommitCounters {
     );
     this.#usage = driver.prepare(`SELECT ${columns("bytes")} FROM owner_usage WHERE owner = ?`);
     this.#advance = driver.prepare("UPDATE store SET stamp = ?, events = events + ?");
+    this.#behind = driver.prepare(
+      `SELECT ${columns("seq, scope")}, max(s.last) - t.number AS events, sum(length(CAST(s.body AS BLOB))) AS bytes
+       FROM task t INDEXED BY task_open CROSS JOIN segment s ON s.task = t.seq AND s.last > t.number
+       WHERE t.open = 1 GROUP BY t.seq`,
+    );
+    this.#raise = driver.prepare("UPDATE task SET number = number + ?, bytes = bytes + ? WHERE seq = ?");
     this.#removals = [
       ...["segment", "snapshot", "memory"].map((table) => driver.prepare(`DELETE FROM ${table} WHERE task = ?`)),
       driver.prepare("DELETE FROM task WHERE seq = ?"),
@@ -70,20 +128,23 @@ export class CommitCounters {
     return this.#stamp + 1;
   }
 
-  commit<T>(work: () => T): T {
+  /** `stamps`: 0 for a commit that no list can tell from the one before. */
+  commit<T>(work: () => T, stamps: 0 | 1 = 1): T {
     this.#changes.clear();
     this.#growth.clear();
+    this.#grown = [];
+    this.#caughtUp = [];
     this.#touched = false;
     this.events = 0;
     const result = this.#connection.transact(() => {
       const made = work();
-      if (this.#touched) this.#flush();
+      if (this.#touched) this.#flush(stamps);
       return made;
     });
-    if (this.#touched) {
-      this.#stamp++;
-      this.#connection.recordWrite();
-    }
+    for (const seq of this.#caughtUp) this.#ahead.remove(seq);
+    for (const [seq, growth] of this.#grown) this.#ahead.add(seq, growth);
+    if (this.#touched) this.#stamp += stamps;
+    if (this.#touched || this.#grown.length > 0) this.#connection.recordWrite();
     return result;
   }
 
@@ -107,26 +168,62 @@ export class CommitCounters {
     this.#growth.set(scope, (this.#growth.get(scope) ?? 0) + bytes);
   }
 
+  /** Only the log of the task changes. */
+  growLog(seq: number, scope: number, bytes: number, events: number): void {
+    this.#grown.push([seq, { owner: this.#connection.scopeOf(scope).owner, bytes, events }]);
+  }
+
+  /** The row of the task, and with it the counters, now include its whole log. */
+  catchUp(seq: number): void {
+    this.#caughtUp.push(seq);
+  }
+
+  /** Brings the rows of all tasks up to their logs: after a process that was killed, and before this one closes the file. */
+  catchUpAll(): void {
+    const rows = fallBackIfDamaged(
+      () => this.#behind.all(),
+      (error) => {
+        this.#connection.reportDamage("the index of leases", error);
+        return [];
+      },
+    );
+    const commit = (some: readonly BehindRow[]) =>
+      this.commit(() => {
+        for (const { seq, scope, bytes, events } of some) {
+          this.#raise.run(events, bytes, seq);
+          this.addBytes(scope, bytes);
+          this.events += events;
+          this.catchUp(seq);
+        }
+      }, 0);
+    commitAll(rows, commit, ({ seq }, error) => this.#connection.reportDamage(`task number ${seq}`, error));
+  }
+
+  get eventsAhead(): number {
+    return this.#ahead.events;
+  }
+
   storedBytes(owner: string): number {
-    return this.#usage.get(toText(owner))?.bytes ?? 0;
+    return (this.#usage.get(toText(owner))?.bytes ?? 0) + this.#ahead.bytesOf(owner);
   }
 
   /** Deletes a task with all it has. */
   removeTask({ seq, scope, state, number, bytes }: RemovedTask): void {
     for (const removal of this.#removals) removal.run(seq);
     this.#deliveries.deleteAll(seq);
+    this.catchUp(seq);
     this.addTasks(scope, state, -1);
     this.addBytes(scope, -bytes);
     this.events -= number;
   }
 
-  #flush(): void {
+  #flush(stamps: number): void {
     for (const { scope, state, by } of this.#changes.values()) {
       if (by !== 0) this.#addToCounter.run(scope, state, by);
     }
     for (const [scope, bytes] of this.#growth) {
       if (bytes !== 0) this.#addToUsage.run(toText(this.#connection.scopeOf(scope).owner), bytes);
     }
-    this.#advance.run(this.nextStamp, this.events);
+    this.#advance.run(this.#stamp + stamps, this.events);
   }
 }

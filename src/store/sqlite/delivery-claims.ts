@@ -16,7 +16,7 @@ import type { Connection } from "./connection.ts";
 import { commitAll, fallBackIfDamaged, salvage } from "./damage.ts";
 import { DELIVERY_COLUMNS, type DeliveryRow, toDelivery, WANTS_CODES } from "./deliveries.ts";
 import type { SqliteStatement } from "./driver.ts";
-import { columns, fromText, type StoredText, textOrNull, textOrUndefined, toText } from "./rows.ts";
+import { columns, fromText, LOG_NUMBER, type StoredText, textOrNull, textOrUndefined, toText } from "./rows.ts";
 
 interface DueRow extends DeliveryRow {
   readonly task_id: StoredText;
@@ -261,7 +261,7 @@ function prepare({ driver }: Connection) {
     giveUp: driver.prepare("UPDATE delivery SET holder = NULL, due_at = ? WHERE place = ?"),
     pending: driver.prepare<PendingRow>(
       `SELECT ${columns(
-        "d.place, d.cursor, d.attempts, d.due_at, d.dead_at, t.scope, t.number",
+        `d.place, d.cursor, d.attempts, d.due_at, d.dead_at, t.scope, ${LOG_NUMBER} AS number`,
         "d.id, d.route, d.address, d.dialect, d.last_error, t.id AS task_id",
       )}
        FROM delivery d JOIN task t ON t.seq = d.task

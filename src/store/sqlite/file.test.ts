@@ -12,6 +12,7 @@ import {
   ALICE,
   accept,
   append,
+  COMPLETED,
   chunkEvent,
   EVERYTHING,
   finished,
@@ -428,6 +429,45 @@ describe("the database itself", () => {
     await after.close();
     const driver = await openDriver(file);
     expect(driver.prepare<{ n: number }>("SELECT count(*) AS n FROM delivery").get()?.n).toBe(0);
+    driver.close();
+  });
+
+  it("writes only the log for a chunk, and the counters know of it all the same, also after a crash", async () => {
+    const file = newFile();
+    const store = await open(file);
+    await accept(store, submit("stream", [statusEvent("stream", status(WORKING, 1))], { node: "n" }));
+    const chunk = (number: number) =>
+      append("stream", number, [chunkEvent("stream", [{ text: "é" }], number > 2)], { fence: 1 });
+    for (const number of [2, 3, 4]) await accept(store, chunk(number));
+    const figures = async (of: TaskStore) => ({
+      events: (await of.stats()).events,
+      bytes: await of.storedBytes(ALICE.owner),
+      number: (await of.head("stream"))?.number,
+      text: (await of.snapshot("stream", EVERYTHING))?.task.artifacts?.[0]?.parts,
+    });
+    const known = await figures(store);
+    expect(known).toMatchObject({ events: 5, number: 5, text: [{ text: "ééé" }] });
+
+    const beside = await open(file, "inspect");
+    expect(await figures(beside)).toMatchObject({ number: 5, text: known.text });
+    await beside.close();
+
+    // As the file of a process that was killed here.
+    const driver = await openDriver(file);
+    const row = () => driver.prepare<{ number: number; bytes: number }>("SELECT number, bytes FROM task").get();
+    expect(row()?.number).toBe(2);
+    const copy = newFile();
+    driver.exec(`VACUUM INTO '${copy}'`);
+    const heir = await open(copy);
+    expect(await figures(heir)).toEqual(known);
+    await heir.close();
+
+    await accept(store, append("stream", 5, [statusEvent("stream", status(COMPLETED, 2))], { fence: 1 }));
+    expect(row()).toMatchObject({ number: 6, bytes: await store.storedBytes(ALICE.owner) });
+    expect((await store.stats()).events).toBe(6);
+    expect(await store.prune(0, 10)).toBe(1);
+    expect([(await store.stats()).events, await store.storedBytes(ALICE.owner)]).toEqual([0, 0]);
+    await store.close();
     driver.close();
   });
 

@@ -21,6 +21,7 @@ export class Leases {
   readonly #connection: Connection;
   readonly #liveness: Liveness;
   readonly #outbox: DeliveryOutbox;
+  readonly #onMoved: () => void;
   readonly #heldEarlier: SqliteStatement<{ seq: number }>;
   readonly #giveUp: SqliteStatement<object>;
   readonly #cancelled: SqliteStatement<{ id: StoredText }>;
@@ -31,11 +32,13 @@ export class Leases {
   readonly #take: SqliteStatement<object>;
   #beaten = false;
 
-  constructor(connection: Connection, liveness: Liveness, outbox: DeliveryOutbox) {
+  /** `onMoved` is called after leases have moved. */
+  constructor(connection: Connection, liveness: Liveness, outbox: DeliveryOutbox, onMoved: () => void) {
     const { driver } = connection;
     this.#connection = connection;
     this.#liveness = liveness;
     this.#outbox = outbox;
+    this.#onMoved = onMoved;
     this.#heldEarlier = driver.prepare(
       `SELECT seq FROM task INDEXED BY task_open
        WHERE open = 1 AND node IS NOT NULL AND node NOT IN (SELECT value FROM json_each(?))`,
@@ -94,7 +97,11 @@ export class Leases {
       this.#connection.transact(() => {
         for (const row of some) work(row);
       });
-    return commitAll(rows, commit, this.#report);
+    try {
+      return commitAll(rows, commit, this.#report);
+    } finally {
+      this.#onMoved();
+    }
   }
 
   /** An index that is damaged keeps tasks from being taken over, and nothing else. */

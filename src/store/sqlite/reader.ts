@@ -14,6 +14,7 @@ import {
   decodeJson,
   decodeText,
   fromText,
+  LOG_NUMBER,
   PACKED_HEAD,
   packedTask,
   parseJson,
@@ -68,7 +69,9 @@ export class Reader {
     this.#connection = connection;
     this.#head = driver.prepare(`SELECT CAST(${PACKED_HEAD} AS BLOB) AS head FROM task WHERE id = ?`);
     this.#task = driver.prepare(`SELECT CAST(${packedTask("status_ts")} AS BLOB) AS task FROM task WHERE seq = ?`);
-    this.#position = driver.prepare(`SELECT ${columns("seq, scope, number, floor")} FROM task WHERE id = ?`);
+    this.#position = driver.prepare(
+      `SELECT ${columns(`seq, scope, ${LOG_NUMBER} AS number, floor`)} FROM task WHERE id = ?`,
+    );
     this.#following = driver.prepare(
       `${SELECT_JOINED} FROM (SELECT first, last, body FROM segment WHERE task = ? AND last > ? ORDER BY last LIMIT ?)`,
     );

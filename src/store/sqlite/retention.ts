@@ -148,7 +148,7 @@ export class Retention {
     return {
       tasks,
       byState,
-      events: this.#events.get()?.events ?? 0,
+      events: (this.#events.get()?.events ?? 0) + this.#counters.eventsAhead,
       bytes: pragma(driver, "page_count") * pragma(driver, "page_size"),
       schemaVersion: SCHEMA_VERSION,
     };

@@ -146,9 +146,15 @@ export interface TaskRow {
   readonly metadata: string | undefined;
 }
 
+/**
+ * How far the log of a task goes, in a query with the columns of `task`. What is only appended to the log of an open task
+ * does not change its row, whose `number` is from the write that last did.
+ */
+export const LOG_NUMBER = "CASE open WHEN 1 THEN (SELECT max(last) FROM segment WHERE task = seq) ELSE number END";
+
 /** Of a table, or a query that has its columns, as one text; `place` says where the task stands. */
 export function packedTask(place: string): string {
-  return packColumns(`seq, number, floor, message_segment, ${place}, id, context, status, metadata`);
+  return packColumns(`seq, ${LOG_NUMBER}, floor, message_segment, ${place}, id, context, status, metadata`);
 }
 
 export function toTaskRows(stored: StoredText | null): TaskRow[] {
@@ -170,7 +176,7 @@ export function toTaskRows(stored: StoredText | null): TaskRow[] {
 
 /** A row of `task` as one text. */
 export const PACKED_HEAD = packColumns(
-  "scope, number, floor, fence, turn, attempt, cancel, created_at, id, context, status, node, dialect",
+  `scope, ${LOG_NUMBER}, floor, fence, turn, attempt, cancel, created_at, id, context, status, node, dialect`,
 );
 
 export function toHead(stored: StoredText, scopeOf: (id: number) => Scope): TaskHead {

@@ -39,12 +39,8 @@ export async function openSqliteStore(path: string, options: SqliteStoreOptions)
     if (serving) await createPrivateFile(file);
     driver = await openDriver(file);
     prepareFile(driver, file, options);
-    return createSqliteStore(
-      driver,
-      file,
-      options,
-      serving ? () => checkpointAndRelease(driver as SqliteDriver, release) : release,
-    );
+    const leave = serving ? () => checkpointAndRelease(driver as SqliteDriver, release) : release;
+    return createSqliteStore(driver, file, options, leave, serving);
   } catch (error) {
     driver?.close();
     release();
@@ -102,6 +98,7 @@ export function createSqliteStore(
   file: string,
   ports: ConnectionPorts,
   leave: () => void,
+  serving = true,
 ): TaskStore {
   const { clock } = ports;
   const connection = new Connection(driver, file, ports);
@@ -114,9 +111,10 @@ export function createSqliteStore(
   const reader = new Reader(connection);
   const writer = new Writer({ connection, clock, liveness, keys, counters, deliveries, outbox, records });
   const lister = new Lister(connection, reader, counters);
-  const leases = new Leases(connection, liveness, outbox);
+  const leases = new Leases(connection, liveness, outbox, () => writer.forgetTasks());
   const retention = new Retention(connection, { clock, reader, keys, records, counters });
   let closed = false;
+  if (serving) counters.catchUpAll();
 
   /** Work is done at once; only its outcome is a promise. */
   function promised<T>(work: () => T): Promise<T> {
@@ -174,6 +172,12 @@ export function createSqliteStore(
     close: async () => {
       if (closed) return;
       closed = true;
+      try {
+        if (serving) counters.catchUpAll();
+      } catch (error) {
+        // The next process does it, whatever kept this one from it.
+        ports.log.warn({ err: toStoreError(error, file), file }, "The task store was closed with counters behind.");
+      }
       try {
         leave();
       } finally {

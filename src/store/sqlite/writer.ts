@@ -7,6 +7,7 @@ import type {
   DeliveryProgress,
   DeliveryPut,
   Discard,
+  RecordWrite,
   Remember,
   RequestCancel,
   Submit,
@@ -30,34 +31,14 @@ import type { CommitCounters } from "./counters.ts";
 import { fallBackIfDamaged, isDamage } from "./damage.ts";
 import type { Deliveries } from "./deliveries.ts";
 import type { DeliveryOutbox } from "./delivery-claims.ts";
-import type { SqliteStatement } from "./driver.ts";
 import type { IdempotencyKeys } from "./idempotency-keys.ts";
 import { hasMessages } from "./reader.ts";
 import type { Records } from "./records.ts";
-import { columns, STATE_CODES, type StoredText, stateOf, textOrNull, textOrUndefined, toText } from "./rows.ts";
+import { STATE_CODES, textOrNull, toText } from "./rows.ts";
+import { type FoundTask, fromGuardRow, prepareWrites } from "./write-statements.ts";
 
-interface GuardRow {
-  readonly seq: number;
-  readonly scope: number;
-  readonly state: number;
-  readonly number: number;
-  readonly fence: number;
-  readonly node: StoredText | null;
-  readonly turn: number;
-  readonly attempt: number;
-  readonly status_ts: number;
-  readonly stamp: number;
-  readonly message_segment: number | null;
-  readonly deliveries: number;
-  /** Only a discard asks for these. */
-  readonly bytes?: number;
-  readonly idempotency_key?: StoredText | null;
-}
-
-const GUARD_COLUMNS = "seq, scope, state, number, fence, turn, attempt, status_ts, stamp, message_segment, deliveries";
-
-/** A task as a write finds it, within the transaction. */
-type FoundTask = ReturnType<typeof fromGuardRow>;
+/** Tasks that are streaming at the same time; beyond that their rows are read again. */
+const MAX_KNOWN_TASKS = 10_000;
 
 interface WriterParts {
   readonly connection: Connection;
@@ -80,8 +61,11 @@ export class Writer {
   readonly #deliveries: Deliveries;
   readonly #outbox: DeliveryOutbox;
   readonly #records: Records;
-  readonly #statements: ReturnType<typeof prepare>;
+  readonly #statements: ReturnType<typeof prepareWrites>;
   #nextSeq: number;
+  /** Tasks to whose logs was appended and nothing else since, as they stand. No other process changes their rows. */
+  readonly #known = new Map<string, FoundTask>();
+  #rollbacks = 0;
 
   constructor({ connection, clock, liveness, keys, counters, deliveries, outbox, records }: WriterParts) {
     this.#connection = connection;
@@ -92,7 +76,7 @@ export class Writer {
     this.#deliveries = deliveries;
     this.#outbox = outbox;
     this.#records = records;
-    this.#statements = prepare(connection);
+    this.#statements = prepareWrites(connection);
     this.#nextSeq = (this.#statements.maxSeq.get()?.seq ?? 0) + 1;
   }
 
@@ -119,9 +103,7 @@ export class Writer {
   #apply(write: Write): WriteResult {
     if (write.kind === "submit") return this.#submit(write);
     if (write.kind === "record-put" || write.kind === "record-delete") return this.#records.write(write);
-    const { guard, guardOfDiscard } = this.#statements;
-    const row = (write.kind === "discard" ? guardOfDiscard : guard).get(toText(write.id));
-    const task = row === undefined ? undefined : fromGuardRow(row);
+    const task = this.#find(write);
     if (write.kind === "delivery-put" || write.kind === "delivery-delete") return this.#register(task, write);
     if (write.kind === "delivery-progress") return this.#progress(task, write);
     if (write.kind === "append" && task !== undefined && write.idempotency !== undefined) {
@@ -131,6 +113,26 @@ export class Writer {
     const refusal = findRefusal(task, write, this.#liveness);
     if (refusal !== undefined) return { ok: false, refusal };
     return this.#change(task as FoundTask, write);
+  }
+
+  /** Leases have moved without a write. */
+  forgetTasks(): void {
+    this.#known.clear();
+  }
+
+  #find(write: Exclude<Write, Submit | RecordWrite>): FoundTask | undefined {
+    if (this.#rollbacks !== this.#connection.rollbacks) {
+      this.#rollbacks = this.#connection.rollbacks;
+      this.#known.clear();
+    }
+    if (write.kind === "append") {
+      const known = this.#known.get(write.id);
+      if (known !== undefined) return known;
+    }
+    this.#known.delete(write.id);
+    const { guard, guardOfDiscard } = this.#statements;
+    const row = (write.kind === "discard" ? guardOfDiscard : guard).get(toText(write.id));
+    return row === undefined ? undefined : fromGuardRow(row);
   }
 
   #submit(write: Submit): WriteResult {
@@ -235,16 +237,18 @@ export class Writer {
 
   #discard(task: FoundTask, { id, reply }: Discard): void {
     if (task.idempotencyKey !== undefined) this.#keys.setReply(task.scope, task.idempotencyKey, id, reply);
-    this.#counters.removeTask(task);
+    this.#counters.removeTask({ ...task, number: task.rowNumber });
   }
 
   #append(task: FoundTask, write: Append): WriteResult {
+    if (isOnlyForLog(write)) return this.#appendToLog(task, write);
+    this.#known.delete(write.id);
     const { entries, status } = write;
     const lease = leaseAfterAppend(task, write);
     const number = task.number + entries.length;
     const messages = hasMessages(entries) ? number : task.messageSegment;
     const body = encodeSegment(entries);
-    const bytes = Buffer.byteLength(body);
+    const bytes = Buffer.byteLength(body) + this.#catchUp(task);
     this.#addSegment(task.seq, entries, body, task.messageSegment, status !== undefined && isTerminal(status.state));
     if (bytes > 0) this.#counters.addBytes(task.scope, bytes);
     const run = [number, lease.fence, textOrNull(lease.node), lease.turn, lease.attempt, messages, bytes] as const;
@@ -270,7 +274,7 @@ export class Writer {
         this.#counters.addTasks(task.scope, status.state, 1);
       }
     }
-    this.#counters.events += entries.length;
+    this.#counters.events += number - task.rowNumber;
     this.#counters.markChanged();
     if (typeof write.lease === "object") this.#liveness.recordLease(write.lease.take);
     if (write.idempotency !== undefined) this.#keys.add(task.scope, write.id, write.idempotency);
@@ -282,6 +286,25 @@ export class Writer {
     return acceptWrite(number, lease.fence, joinEffects(grown, put));
   }
 
+  /** A chunk of a stream costs one row: that of the task would be written again and again for a number. */
+  #appendToLog(task: FoundTask, { id, entries }: Append): WriteResult {
+    const { seq, scope, state, fence, messageSegment } = task;
+    const number = task.number + entries.length;
+    const body = encodeSegment(entries);
+    this.#addSegment(seq, entries, body, messageSegment, false);
+    this.#counters.growLog(seq, scope, Buffer.byteLength(body), entries.length);
+    if (this.#known.size >= MAX_KNOWN_TASKS) this.#known.clear();
+    this.#known.set(id, { ...task, number });
+    return acceptWrite(number, fence, task.deliveries ? this.#outbox.markDue(seq, state) : NO_EFFECTS);
+  }
+
+  /** Returns the bytes of the log that the row of the task does not include; with the present write it will. */
+  #catchUp({ seq, number, rowNumber }: FoundTask): number {
+    if (number === rowNumber) return 0;
+    this.#counters.catchUp(seq);
+    return this.#statements.bytesAfter.get(seq, rowNumber)?.bytes ?? 0;
+  }
+
   #addSegment(seq: number, entries: readonly LogEntry[], body: string, earlier: number | null, ended: boolean): void {
     const first = entries[0];
     const last = entries.at(-1);
@@ -290,56 +313,10 @@ export class Writer {
   }
 }
 
-function prepare({ driver }: Connection) {
-  return {
-    maxSeq: driver.prepare<{ seq: number | null }>("SELECT max(seq) AS seq FROM task"),
-    guard: driver.prepare<GuardRow>(`SELECT ${columns(GUARD_COLUMNS, "node")} FROM task WHERE id = ?`),
-    guardOfDiscard: driver.prepare<GuardRow>(
-      `SELECT ${columns(`${GUARD_COLUMNS}, bytes`, "node, idempotency_key")} FROM task WHERE id = ?`,
-    ),
-    addTask: driver.prepare(
-      `INSERT INTO task (seq, id, scope, context, state, open, status, status_ts, ended_at, stamp, created_at,
-         number, fence, node, turn, attempt, message_segment, dialect, idempotency_key, metadata, bytes)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
-    ),
-    addSegment: driver.prepare(
-      "INSERT INTO segment (task, last, first, earlier, terminal, body) VALUES (?, ?, ?, ?, ?, ?)",
-    ),
-    addPastPosition: driver.prepare(
-      "INSERT INTO past_position (scope, status_ts, id, until, since, task, left_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-    ),
-    advance: driver.prepare(
-      `UPDATE task SET number = ?, fence = ?, node = ?, turn = ?, attempt = ?, message_segment = ?, bytes = bytes + ?
-       WHERE seq = ?`,
-    ),
-    advanceStatus: driver.prepare(
-      `UPDATE task SET number = ?, fence = ?, node = ?, turn = ?, attempt = ?, message_segment = ?, bytes = bytes + ?,
-         state = ?, open = ?, ended_at = ?, status = ?, status_ts = ?, stamp = ? WHERE seq = ?`,
-    ),
-    requestCancel: driver.prepare("UPDATE task SET cancel = 1 WHERE seq = ?"),
-    takeLease: driver.prepare("UPDATE task SET node = ?, fence = fence + 1 WHERE seq = ?"),
-    remember: driver.prepare("INSERT OR REPLACE INTO memory (task, key, value) VALUES (?, ?, ?)"),
-    forget: driver.prepare("DELETE FROM memory WHERE task = ? AND key = ?"),
-  } satisfies Record<string, SqliteStatement<object>>;
-}
-
-function fromGuardRow(row: GuardRow) {
-  return {
-    seq: row.seq,
-    scope: row.scope,
-    state: stateOf(row.state),
-    number: row.number,
-    fence: row.fence,
-    node: textOrUndefined(row.node),
-    turn: row.turn,
-    attempt: row.attempt,
-    statusTime: row.status_ts,
-    stamp: row.stamp,
-    messageSegment: row.message_segment,
-    deliveries: row.deliveries === 1,
-    bytes: row.bytes ?? 0,
-    idempotencyKey: textOrUndefined(row.idempotency_key),
-  };
+/** Changes neither the status of the task nor its lease, turn, history or deliveries. */
+function isOnlyForLog({ status, fence, lease, turn, begins, idempotency, deliveries, entries }: Append): boolean {
+  if (status !== undefined || fence === undefined || entries.length === 0) return false;
+  return [lease, turn, begins, idempotency, deliveries].every((change) => change === undefined);
 }
 
 function metadataOf(entries: readonly LogEntry[]): string | null {

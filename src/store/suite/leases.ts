@@ -42,6 +42,27 @@ export function describeLeases(store: () => TaskStore): void {
       await accept(store(), append(id, 1, [chunkEvent(id, [{ text: "heir" }])], { fence: 2 }));
     });
 
+    it.each(["claim", "cancel"])("refuse a run in the middle of its stream, after a %s", async (how) => {
+      const { agent, node, other, id } = parties();
+      const chunk = (number: number, fence: number) =>
+        append(id, number, [chunkEvent(id, [{ text: String(number) }], number > 2)], { fence });
+      await accept(store(), submit(id, [statusEvent(id, status(WORKING, 1))], { agent, node }));
+      for (const number of [2, 3, 4]) await accept(store(), chunk(number, 1));
+      if (how === "cancel") await accept(store(), { kind: "request-cancel", id, take: other });
+      else {
+        await store().heartbeat(node, DEAD);
+        expect(await store().claim(other, [agent], 5)).toMatchObject([{ fence: 2, head: { number: 5 } }]);
+      }
+      expect(await writeOne(store(), chunk(5, 1))).toEqual({ ok: false, refusal: "fenced" });
+      await accept(store(), chunk(5, 2));
+      await accept(store(), append(id, 6, [statusEvent(id, status(WORKING, 2))]));
+      expect(await writeOne(store(), chunk(6, 2))).toEqual({ ok: false, refusal: "position" });
+      await accept(store(), chunk(7, 2), submit(uniqueId(), [], { agent, node: other }));
+      await accept(store(), append(id, 8, [statusEvent(id, status(COMPLETED, 3))], { fence: 2 }));
+      expect(await writeOne(store(), chunk(9, 2))).toEqual({ ok: false, refusal: "terminal" });
+      expect(await store().numbers([id])).toEqual([9]);
+    });
+
     it("do not hinder a writer that names none", async () => {
       const { agent, node, id } = parties();
       await accept(store(), submit(id, [], { agent, node }));
