@@ -1,4 +1,4 @@
-/** The dialects that the client supports. The only file of the client that names one. */
+/** The dialects that the client supports. */
 
 import { a2aV1 } from "../dialects/a2a-v1/index.ts";
 import { a2aV01 } from "../dialects/a2a-v01/index.ts";

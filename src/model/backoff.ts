@@ -1,4 +1,4 @@
-/** When to try again: jittered exponential backoff, with the clock and the dice given from outside. */
+/** When to try again: jittered exponential backoff, with injected clock and randomness. */
 
 export interface BackoffPolicy {
   readonly baseMs: number;

@@ -94,6 +94,13 @@ export function pushConfigNotFound(taskId: string, configId?: string): ProtocolE
   });
 }
 
+/** For an id that a caller chose for a new task. */
+export function taskIdTaken(taskId: string): ProtocolError {
+  const violation = { field: "id", description: "is the id of another task already" };
+  const message = `${violation.field}: ${violation.description}`;
+  return new ProtocolError("INVALID_PARAMS", message, { violations: [violation], metadata: { taskId } });
+}
+
 export function invalidParams(field: string, description: string): ProtocolError {
   return new ProtocolError("INVALID_PARAMS", `${field}: ${description}`, { violations: [{ field, description }] });
 }

@@ -1,11 +1,11 @@
-/** The candidate most like the word; undefined if none is so like it that it may have been meant. */
+/** The most similar candidate; undefined if none is similar enough to have been meant. */
 export function closestMatch(word: string, candidates: readonly string[]): string | undefined {
   const limit = Math.max(2, Math.floor(word.length / 3));
   let best: string | undefined;
   let least = limit + 1;
   for (const candidate of candidates) {
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
-    // A word is not like another of which nothing remains.
+    // Two words without a common letter are not similar, however short they are.
     if (distance < least && distance < Math.max(word.length, candidate.length)) {
       least = distance;
       best = candidate;

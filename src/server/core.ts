@@ -268,5 +268,5 @@ function reportLosses(dialect: string, losses: readonly Loss[], strict: boolean,
   }
   if (!strict) return;
   const violations = losses.map(({ path, reason }) => ({ field: path, description: reason }));
-  throw new ProtocolError("LOSS_REFUSED", `${first.path} cannot be said here: ${first.reason}`, { violations });
+  throw new ProtocolError("LOSS_REFUSED", `${first.path} cannot be expressed here: ${first.reason}`, { violations });
 }

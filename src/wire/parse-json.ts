@@ -1,9 +1,9 @@
-/** Turning bytes from strangers into JSON values: valid UTF-8, bounded in depth and number, finite, no `__proto__` keys. */
+/** Decodes untrusted bytes as JSON: valid UTF-8, bounded in depth and number, finite, no `__proto__` keys. */
 
 type JsonParseErrorReason = "syntax" | "depth" | "values" | "utf8" | "number";
 
 export class JsonParseError extends Error {
-  override readonly name = "JsonLimitError";
+  override readonly name = "JsonParseError";
   readonly reason: JsonParseErrorReason;
 
   constructor(reason: JsonParseErrorReason, message: string, options?: ErrorOptions) {

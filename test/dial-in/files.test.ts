@@ -136,7 +136,7 @@ describe("a file that a caller sends as bytes", () => {
     if (strict) {
       const { status } = await sent;
       expect(status.state).toBe("TASK_STATE_FAILED");
-      expect(JSON.stringify(status)).toContain("message.parts[0].raw cannot be said here");
+      expect(JSON.stringify(status)).toContain("message.parts[0].raw cannot be expressed here");
     } else {
       const request = await agent.next();
       const file = { name: FILE.filename, mimeType: FILE.mediaType, bytes: FILE.raw };

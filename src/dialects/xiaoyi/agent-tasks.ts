@@ -18,18 +18,14 @@ import type { AgentService } from "../contract.ts";
 import { createFrame } from "../shared/responses.ts";
 import type { CancelState } from "./control.ts";
 
-/** Tasks that a message continues, and task ids that can no longer be continued. */
-
 /** Whether the chosen id belongs to a task that accepts no more messages, or none from this caller. */
 function isTaskIdTaken(error: unknown, taskId: string): boolean {
   if (!ProtocolError.is(error)) return false;
-  if (error.code === "UNSUPPORTED_OPERATION") return error.metadata?.taskId === taskId;
-  const [{ description, field } = NO_VIOLATION] = error.violations ?? [];
-  if (error.code !== "INVALID_PARAMS") return false;
-  return field === "message.contextId" || (field === "id" && description.includes("another task"));
+  const isNamed = error.metadata?.taskId === taskId;
+  if (error.code === "UNSUPPORTED_OPERATION") return isNamed;
+  const field = error.violations?.[0]?.field;
+  return error.code === "INVALID_PARAMS" && (field === "message.contextId" || (field === "id" && isNamed));
 }
-
-const NO_VIOLATION = { field: "", description: "" };
 
 /** The stream of a continued task begins with every artifact the task has produced so far. */
 export function withoutEarlierArtifacts(event: StreamEvent): StreamEvent {

@@ -1,4 +1,4 @@
-import { invalidParams } from "../../model/errors.ts";
+import { taskIdTaken } from "../../model/errors.ts";
 import { TaskFold } from "../../model/fold.ts";
 import { type Message, placeInTask } from "../../model/message.ts";
 import type { CallContext, FrameStream, SendInput, SendOutcome } from "../../model/operation.ts";
@@ -114,7 +114,7 @@ export class SendHandler {
     const known = this.#tasks.get(id) ?? stored;
     if (known === undefined) return this.#submit(send, id);
     if (!isSameScope(known, toScope(send.served, send.call))) {
-      throw invalidParams("id", "is the id of another task already");
+      throw taskIdTaken(id);
     }
     return this.#continue(send, id);
   }

@@ -1,4 +1,4 @@
-import { ProtocolError, taskNotFound } from "../../model/errors.ts";
+import { ProtocolError, taskIdTaken, taskNotFound } from "../../model/errors.ts";
 import type { LogEntry } from "../../model/event.ts";
 import { TaskFold } from "../../model/fold.ts";
 import { type Message, messageSize } from "../../model/message.ts";
@@ -52,8 +52,8 @@ export class LiveTasks implements LiveTaskKeeper {
   }
 
   /**
-   * The task if it is of that scope. For a task of another one the store is asked next, as for one that never was: how
-   * long an answer takes is not to tell them apart.
+   * The task if it is of that scope. For a task of another one the store is asked next, as for one that never was: the
+   * two must not be distinguishable by how long an answer takes.
    */
   findInScope(id: string, scope: Scope): LiveTask | undefined {
     const live = this.#live.get(id);
@@ -262,9 +262,7 @@ export class LiveTasks implements LiveTaskKeeper {
 
 function toLostError(taskId: string, refusal: RefusedWrite["refusal"]): ProtocolError {
   if (refusal === "terminal") return taskEndedError(taskId);
-  if (refusal === "exists") {
-    return new ProtocolError("INVALID_PARAMS", "A task with this id exists already.", { metadata: { taskId } });
-  }
+  if (refusal === "exists") return taskIdTaken(taskId);
   return new ProtocolError("UNAVAILABLE", "The task is being worked on elsewhere; try again.", {
     metadata: { taskId },
     retryAfter: 1,

@@ -278,7 +278,7 @@ class NodeExchange implements ExchangeRequest {
       this.#hasCredentials = screened.hasCredentials;
       proceed();
     } catch (error) {
-      this.#options.log.error({ err: error }, "A request could not be judged.");
+      this.#options.log.error({ err: error }, "A request could not be checked.");
       this.#response.destroy();
     }
   }
