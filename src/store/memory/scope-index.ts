@@ -47,25 +47,41 @@ export class ScopeIndex {
 
   /** The record's status has changed from one of state `before`. `left`: lists may still show it where it was. */
   move(record: TaskRecord, before: TaskState, timestamp: number, commit: number, left: ListEntry["left"]): void {
-    const from = record.listEntry as ListEntry;
-    from.left = left;
+    const { timestamp: from, since } = record.listEntry as ListEntry;
     const entry: ListEntry = { timestamp, record, since: commit, left: undefined };
     record.listEntry = entry;
-    this.#byState.get(before)?.markRemoved(from);
-    this.#stateList(record.status.state).insert(entry);
+    const list = this.#stateList(record.status.state);
+    this.#byState.get(before)?.markRemoved();
+    list.insert(entry);
+    if (record.pastEntries !== undefined && record.status.state !== before) this.#movePast(record, before, list);
+    const past = left === undefined ? undefined : { timestamp: from, record, since, left };
+    if (past !== undefined) {
+      list.insertPast(past);
+      record.pastEntries = [...(record.pastEntries ?? []), past];
+    }
     const context = this.#byContext?.get(record.contextId);
     if (context instanceof SortedList) {
       context.insert(entry);
-      context.markRemoved(from);
+      context.markRemoved();
+      if (past !== undefined) context.insertPast({ ...past });
     }
   }
 
+  /** Past positions are with the tasks of the same present state, so that a list by state comes across no others. */
+  #movePast(record: TaskRecord, before: TaskState, list: SortedList): void {
+    record.pastEntries = record.pastEntries?.map((past) => {
+      const moved = { ...past };
+      this.#byState.get(before)?.markPastRemoved(past);
+      list.insertPast(moved);
+      return moved;
+    });
+  }
+
   remove(record: TaskRecord): void {
-    const entry = record.listEntry as ListEntry;
     record.listEntry = undefined;
-    this.#byState.get(record.status.state)?.markRemoved(entry);
+    this.#byState.get(record.status.state)?.markRemoved();
     const context = this.#byContext?.get(record.contextId);
-    if (context instanceof SortedList) context.markRemoved(entry);
+    if (context instanceof SortedList) context.markRemoved();
     if (!(context instanceof SortedList) || context.size === 0) this.#byContext?.delete(record.contextId);
   }
 

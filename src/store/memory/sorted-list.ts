@@ -6,7 +6,7 @@ export interface ListEntry {
   readonly record: TaskRecord;
   /** The commit that put it here. */
   readonly since: number;
-  /** The commit by which the task left, and when; set only if a list of several pages began in between. */
+  /** The commit by which the task left, and when, in an entry that is kept for lists of several pages. */
   left: { readonly commit: number; readonly at: number } | undefined;
 }
 
@@ -58,21 +58,35 @@ export class SortedList {
     if (items.length - this.#ordered >= MAX_UNSORTED) this.#settle();
   }
 
-  /** Its task has another entry now, or none. */
-  markRemoved(entry: ListEntry): void {
-    if (entry.left !== undefined) this.#past++;
-    else this.#removed++;
+  /** A position that its task has left. */
+  insertPast(entry: ListEntry): void {
+    this.#past++;
+    this.insert(entry);
+  }
+
+  /** Another list has it from now on. */
+  markPastRemoved(entry: ListEntry): void {
+    entry.left = undefined;
+    this.#past--;
+    this.markRemoved();
+  }
+
+  /** The task of one of the entries has another entry now, or none. */
+  markRemoved(): void {
+    this.#removed++;
     if (this.#items.length > MIN_COMPACTED_LENGTH && this.#removed * 4 >= this.#items.length) this.#compact();
   }
 
   /** Entries that tasks left before then are no longer kept for any list. */
   dropPast(before: number): void {
-    if (this.#past > 0) this.#compact(before);
+    if (this.#past === 0) return;
+    for (const entry of this.#items) if (entry.left !== undefined && entry.left.at < before) forget(entry);
+    this.#compact();
   }
 
-  #compact(before = Number.NEGATIVE_INFINITY): void {
+  #compact(): void {
     this.#settle();
-    this.#items = this.#items.filter((entry) => isCurrent(entry) || (isPast(entry) && entry.left.at >= before));
+    this.#items = this.#items.filter((entry) => isCurrent(entry) || isPast(entry));
     this.#ordered = this.#items.length;
     this.#past = this.#items.reduce((sum, entry) => (isCurrent(entry) ? sum : sum + 1), 0);
     this.#removed = 0;
@@ -125,6 +139,13 @@ export class SortedList {
 
 function isCurrent(entry: ListEntry): boolean {
   return entry.record.listEntry === entry;
+}
+
+function forget(entry: ListEntry): void {
+  const { record } = entry;
+  entry.left = undefined;
+  const others = record.pastEntries?.filter(({ left }) => left !== undefined);
+  record.pastEntries = others?.length === 0 ? undefined : others;
 }
 
 function isPast(entry: ListEntry): entry is ListEntry & { left: object } {

@@ -33,6 +33,8 @@ export class TaskRecord {
   cancelRequested = false;
   /** Undefined once the task is gone. */
   listEntry: ListEntry | undefined;
+  /** Positions that it has left and that are kept for lists. */
+  pastEntries: ListEntry[] | undefined;
   memory: Map<string, string> | undefined;
   /** What the task took up when that was last counted. */
   bytes = 0;
@@ -60,6 +62,7 @@ export class TaskRecord {
     this.turn = lease.turn;
     this.attempt = lease.attempt;
     this.listEntry = undefined;
+    this.pastEntries = undefined;
     this.memory = undefined;
     this.#entries = write.entries;
   }

@@ -82,6 +82,7 @@ export class CommitCounters {
   #touched = false;
   #stamp: number;
   #viewed: number;
+  #mayHavePast: boolean;
   /** Events this commit adds. */
   events = 0;
 
@@ -104,18 +105,27 @@ export class CommitCounters {
     );
     this.#raise = driver.prepare("UPDATE task SET number = number + ?, bytes = bytes + ? WHERE seq = ?");
     this.#removals = [
-      ...["segment", "snapshot", "memory"].map((table) => driver.prepare(`DELETE FROM ${table} WHERE task = ?`)),
+      ...["segment", "snapshot", "memory", "past_position"].map((table) =>
+        driver.prepare(`DELETE FROM ${table} WHERE task = ?`),
+      ),
       driver.prepare("DELETE FROM task WHERE seq = ?"),
     ];
     this.#stamp = driver.prepare<{ stamp: number }>(`SELECT ${columns("stamp")} FROM store`).get()?.stamp ?? 0;
     // An earlier process may have begun lists at any commit.
     this.#viewed = this.#stamp;
+    this.#mayHavePast = this.#stamp > 0;
   }
 
   /** The newest commit, from now on the view of a list. */
   beginView(): number {
+    this.#mayHavePast = true;
     this.#viewed = this.#stamp;
     return this.#stamp;
+  }
+
+  /** Whether there may be past positions. */
+  get mayHavePast(): boolean {
+    return this.#mayHavePast;
   }
 
   /** Whether a list of several pages began since the commit; if not, no list shows what the commit put anywhere. */

@@ -228,6 +228,29 @@ describe("a file of an earlier schema", () => {
     await again.close();
   });
 
+  it("continues a list by state that began before, at the positions that tasks had then", async () => {
+    const newer = newFile();
+    const before = await open(newer);
+    for (const at of [1, 2, 3, 4]) {
+      await accept(before, submit(`task ${at}`, [statusEvent(`task ${at}`, status(WORKING, at))], { contextId: "c" }));
+    }
+    const query = listQuery(ALICE, { state: WORKING, limit: 1 });
+    const { next } = await before.list(query);
+    await accept(before, append("task 3", 2, [statusEvent("task 3", status(WORKING, 9))]));
+    await accept(before, append("task 2", 2, [statusEvent("task 2", status(COMPLETED, 9))]));
+    await before.close();
+
+    const after = await open(await earlierFile(newer, 7));
+    const rest = async (by: object) =>
+      (await after.list({ ...query, ...by, limit: 9, after: next as ListPosition })).tasks;
+    const idsOf = (tasks: readonly { readonly id: string }[]) => tasks.map(({ id }) => id);
+    expect(idsOf(await rest({}))).toEqual(["task 3", "task 1"]);
+    expect(idsOf(await rest({ contextId: "c" }))).toEqual(["task 3", "task 1"]);
+    await accept(after, append("task 3", 3, [statusEvent("task 3", status(COMPLETED, 10))]));
+    expect(idsOf(await rest({}))).toEqual(["task 1"]);
+    await after.close();
+  });
+
   it("with push configs gives what these have not delivered yet to the first who asks", async () => {
     const newer = newFile();
     const before = await open(newer);

@@ -138,13 +138,12 @@ export class Lister {
     const lower: Condition =
       last === undefined ? NONE : { sql: "AND (status_ts, id) > (?, ?)", values: [last.place, toText(last.id)] };
     const sql = `SELECT t.*, p.status_ts AS place FROM (
-        SELECT task, status_ts, id FROM past_position
-        WHERE scope = ? AND (status_ts, id) < (?, ?) ${lower.sql} ${since.sql} AND since <= ? AND until > ?
-      ) p CROSS JOIN task t ON t.seq = p.task WHERE true ${filter.sql}
-      ORDER BY p.status_ts DESC, p.id DESC LIMIT ?`;
+        SELECT task, status_ts, id FROM past_position ${pastIndexFor(query)}
+        WHERE scope = ? ${filter.sql} AND (status_ts, id) < (?, ?) ${lower.sql} ${since.sql} AND since <= ? AND until > ?
+      ) p CROSS JOIN task t ON t.seq = p.task ORDER BY p.status_ts DESC, p.id DESC LIMIT ?`;
     return this.#rows(sql, [
-      ...[scope, timestamp, toText(id), ...lower.values, ...since.values, view, view],
-      ...[...filter.values, query.limit + 1],
+      ...[scope, ...filter.values, timestamp, toText(id), ...lower.values, ...since.values, view, view],
+      query.limit + 1,
     ]);
   }
 
@@ -200,6 +199,11 @@ function sinceOf({ since }: ListQuery): Condition {
 function indexFor({ contextId, state }: ListQuery): string {
   if (contextId !== undefined) return "task_by_context";
   return state === undefined ? "task_by_time" : "task_by_state";
+}
+
+function pastIndexFor({ contextId, state }: ListQuery): string {
+  if (contextId !== undefined) return "INDEXED BY past_position_by_context";
+  return state === undefined ? "NOT INDEXED" : "INDEXED BY past_position_by_state";
 }
 
 /** Two descending orders as one. */

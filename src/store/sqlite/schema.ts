@@ -210,6 +210,15 @@ const MIGRATIONS: readonly string[] = [
   `,
   // The tables stay. From here on the row of an open task may be behind its log, which earlier versions do not expect.
   "",
+  // Past positions by what lists are filtered by: the present state of their task, and its context.
+  `
+  ALTER TABLE past_position ADD COLUMN state INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE past_position ADD COLUMN context TEXT NOT NULL DEFAULT '';
+  UPDATE past_position SET state = task.state, context = task.context FROM task WHERE task.seq = past_position.task;
+  CREATE INDEX past_position_by_state ON past_position (scope, state, status_ts, id);
+  CREATE INDEX past_position_by_context ON past_position (scope, context, status_ts, id);
+  CREATE INDEX past_position_by_task ON past_position (task);
+  `,
 ];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;

@@ -47,8 +47,10 @@ export function prepareWrites({ driver }: Connection) {
       "SELECT sum(length(CAST(body AS BLOB))) AS bytes FROM segment WHERE task = ? AND last > ?",
     ),
     addPastPosition: driver.prepare(
-      "INSERT INTO past_position (scope, status_ts, id, until, since, task, left_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+      `INSERT INTO past_position (scope, status_ts, id, until, since, left_at, state, task, context)
+       SELECT ?, ?, ?, ?, ?, ?, ?, seq, context FROM task WHERE seq = ?`,
     ),
+    movePast: driver.prepare("UPDATE past_position SET state = ? WHERE task = ?"),
     advance: driver.prepare(
       `UPDATE task SET number = ?, fence = ?, node = ?, turn = ?, attempt = ?, message_segment = ?, bytes = bytes + ?
        WHERE seq = ?`,

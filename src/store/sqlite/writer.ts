@@ -256,9 +256,12 @@ export class Writer {
     else {
       const stamp = this.#counters.nextStamp;
       const now = this.#clock.now();
+      if (status.state !== task.state && this.#counters.mayHavePast) {
+        this.#statements.movePast.run(STATE_CODES[status.state], task.seq);
+      }
       if (this.#counters.isViewed(task.stamp)) {
         const position = [task.scope, task.statusTime, toText(write.id)] as const;
-        this.#statements.addPastPosition.run(...position, stamp, task.stamp, task.seq, now);
+        this.#statements.addPastPosition.run(...position, stamp, task.stamp, now, STATE_CODES[status.state], task.seq);
       }
       const end = isTerminal(status.state) ? ([0, now] as const) : ([1, null] as const);
       const moved = [
