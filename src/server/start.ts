@@ -104,7 +104,7 @@ function warnAboutMissingPrograms(config: DragomanConfig, log: Log): void {
 const isWildcard = (host: string) => host === "0.0.0.0" || host === "::";
 
 function toServeOptions(config: DragomanConfig, agents: ReadonlyMap<string, Agent>): ServeOptions {
-  const { folder, log, origins, push, server, ...options } = config;
+  const { folder, log, findOrigins, push, server, ...options } = config;
   const { watchdogMs, ...reached } = server;
   const { enabled, ...notified } = push;
   const built = Object.fromEntries(agents);

@@ -20,7 +20,7 @@ const SAFE: SecurityConfig = {
   times: {},
   store: "memory:",
   audit: { file: "/none/audit.jsonl" },
-  origins: new Map(),
+  findOrigins: () => new Map(),
 };
 
 async function found(change: Partial<SecurityConfig>, file = "/none/dragoman.yaml"): Promise<readonly string[]> {
@@ -112,7 +112,7 @@ describe("doctor on security", () => {
     ],
     [
       "no way to log in",
-      { auth: { apiKeys: [] }, origins: new Map([["auth", { variables: [] }]]) },
+      { auth: { apiKeys: [] }, findOrigins: () => new Map([["auth", { variables: [] }]]) },
       ["failed security: callers"],
     ],
     ["no record", { audit: undefined }, ["warning security: audit"]],
@@ -143,9 +143,9 @@ describe("doctor on security", () => {
     const config = await file("dragoman.yaml", 0o644);
     expect(await found({}, config)).toEqual(["ok security"]);
     const written = new Map([["auth.apiKeys[0].key", { variables: [] }]]);
-    expect(await found({ origins: written }, config)).toEqual(["warning security: the configuration"]);
+    expect(await found({ findOrigins: () => written }, config)).toEqual(["warning security: the configuration"]);
     const fromEnvironment = new Map([["auth.apiKeys[0].key", { variables: ["ALICE_KEY"] }]]);
-    expect(await found({ origins: fromEnvironment }, config)).toEqual(["ok security"]);
+    expect(await found({ findOrigins: () => fromEnvironment }, config)).toEqual(["ok security"]);
   });
 
   it("reads what a configuration file says", async () => {

@@ -42,7 +42,7 @@ export interface SecurityConfig {
       }
     | undefined;
   readonly signing?: { readonly keyFile: string } | undefined;
-  readonly origins: ReadonlyMap<string, { readonly variables: readonly string[] }>;
+  readonly findOrigins: () => ReadonlyMap<string, { readonly variables: readonly string[] }>;
 }
 
 /** Shorter secrets can be guessed when a person chose them rather than a generator. */
@@ -84,7 +84,7 @@ function authenticatesCallers({ auth }: SecurityConfig): boolean {
 function checkCallers(config: SecurityConfig): Check[] {
   const { anonymous } = config.auth;
   const authenticates = authenticatesCallers(config);
-  if (config.origins.has("auth") && !authenticates && anonymous !== true) {
+  if (config.findOrigins().has("auth") && !authenticates && anonymous !== true) {
     return [(isPublic(config) ? failed : warning)("callers", "auth is set, but contains no way to log in")];
   }
   if (!isPublic(config) || (authenticates && anonymous !== true)) return [];
@@ -192,8 +192,8 @@ const SECRET_PATH =
 const VARIABLE_PATH = /^agents\..+\.env\.([^.]+)$/;
 
 /** Whether the file contains secrets literally rather than as environment variables. */
-function holdsSecrets({ origins }: SecurityConfig): boolean {
-  return [...origins].some(([path, { variables }]) => {
+function holdsSecrets({ findOrigins }: SecurityConfig): boolean {
+  return [...findOrigins()].some(([path, { variables }]) => {
     const variable = VARIABLE_PATH.exec(path)?.[1] ?? "";
     return variables.length === 0 && (SECRET_PATH.test(path) || isSecretName(variable));
   });

@@ -14,7 +14,7 @@ import { DialError, dialWebSocket } from "../../wire/websocket-dial.ts";
 import { type Check, failed, messageOf, ok, skipped, warning } from "./checks.ts";
 import { findWeakness } from "./security.ts";
 
-type CheckedConfig = Pick<DragomanConfig, "agents" | "origins" | "server" | "xiaoyi">;
+type CheckedConfig = Pick<DragomanConfig, "agents" | "findOrigins" | "server" | "xiaoyi">;
 type XiaoyiHttpConfig = DragomanConfig["xiaoyi"]["http"][number];
 type XiaoyiLinkConfig = DragomanConfig["xiaoyi"]["links"][number];
 
@@ -150,8 +150,10 @@ const CREDENTIAL_PATH =
   /^(?:xiaoyi\.(?:http|links)\[\d+\]\.(?:.+\.)?(?:ak|sk|apiKey|clientSecret)|agents\..+\.link\.(?:ak|sk))$/;
 
 /** Anyone who can read the file or its history has the credentials. */
-function checkPlainCredentials({ origins }: CheckedConfig): readonly Check[] {
-  const written = [...origins].filter(([path, { variables }]) => variables.length === 0 && CREDENTIAL_PATH.test(path));
+function checkPlainCredentials({ findOrigins }: CheckedConfig): readonly Check[] {
+  const written = [...findOrigins()].filter(
+    ([path, { variables }]) => variables.length === 0 && CREDENTIAL_PATH.test(path),
+  );
   return written.map(([path]) => {
     const variable = `XIAOYI_${path.slice(path.lastIndexOf(".") + 1).toUpperCase()}`;
     return warning(path, `is written in the configuration: take it from the environment, e.g. as \${${variable}}`);

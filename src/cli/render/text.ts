@@ -59,10 +59,13 @@ export function table(rows: readonly (readonly string[])[], indent = ""): string
 const ZERO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]$/u;
 const WIDE =
   /^[\p{Emoji_Presentation}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Bopomofo}\p{Script=Yi}\p{Script=Tangut}\u2e80-\u303e\u3200-\u33ff\ufe10-\ufe19\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6]$/u;
+/** All before it take one column each: ASCII and the control characters above it. */
+const FIRST_UNUSUAL = "\u00a0";
 const EMOJI_SELECTOR = "\ufe0f";
 
 /** Columns of one character. Where terminals differ (half-width forms, joined emoji), the larger width. */
 function characterWidth(character: string): number {
+  if (character < FIRST_UNUSUAL) return 1;
   // It turns the preceding character into an emoji, which takes two columns.
   if (character === EMOJI_SELECTOR) return 1;
   if (ZERO_WIDTH.test(character)) return 0;

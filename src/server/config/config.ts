@@ -44,7 +44,7 @@ export interface AgentConfig {
   readonly overrides: AgentOverrides;
 }
 
-export function toConfig(parsed: ParsedConfig, folder: string, origins: ReadonlyMap<string, Origin>) {
+export function toConfig(parsed: ParsedConfig, folder: string, findOrigins: () => ReadonlyMap<string, Origin>) {
   const { server, retention, auth, signing, audit } = parsed;
   const { grpc, watchdog, tls, ...reached } = server;
   const { timeout, ...push } = parsed.push;
@@ -87,8 +87,8 @@ export function toConfig(parsed: ParsedConfig, folder: string, origins: Readonly
     },
     ...(audit && { audit: { ...audit, file: absolute(audit.file) } }),
     log: parsed.log,
-    /** Origins of values, by path; a value without an entry is a default. */
-    origins,
+    /** Finds the origins of values, by path; a value without an entry is a default. */
+    findOrigins,
   };
 }
 

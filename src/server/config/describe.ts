@@ -24,10 +24,11 @@ const SECRET_NAME = /key|secret|token|passw|credential|auth|^(?:ak|sk)$|_(?:ak|s
 
 /** Every effective value by its path in the file, with its origin; secrets are redacted. */
 export function effectiveConfig(config: DragomanConfig): Readonly<Record<string, EffectiveValue>> {
+  const origins = config.findOrigins();
   const shown: Record<string, EffectiveValue> = {};
   for (const [path, value] of valuesOf(config)) {
     if (value === undefined) continue;
-    shown[path] = { value: redactValue(path, value, config.origins), origin: originOf(path, config.origins) };
+    shown[path] = { value: redactValue(path, value, origins), origin: originOf(path, origins) };
   }
   return shown;
 }

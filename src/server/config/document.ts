@@ -6,10 +6,11 @@ import {
   isSeq,
   LineCounter,
   type Node,
+  type Pair,
   parseDocument,
   type Scalar,
   visit,
-  type YAMLParseError,
+  type YAMLMap,
 } from "yaml";
 import { formatPath, type Path, type Problem } from "./problems.ts";
 
@@ -110,6 +111,8 @@ interface FoundNode {
   readonly key: Node | undefined;
 }
 
+type ConfigPair = Pair<Node, Node | null>;
+
 /** A YAML document with the positions of its values, and environment variables expanded. */
 export class ConfigDocument {
   readonly problems: Problem[] = [];
@@ -120,16 +123,21 @@ export class ConfigDocument {
   readonly #document: Document;
   readonly #variables = new Map<Scalar, readonly string[]>();
   readonly #faulty = new Set<Node>();
+  /** Pairs of each map that was looked into, by key: a map may have thousands. */
+  readonly #pairs = new WeakMap<Node, ReadonlyMap<string, ConfigPair>>();
 
   constructor(text: string, source: string, environment: Environment) {
     this.#source = source;
     const placeholders = new Placeholders(text);
-    this.#document = parseDocument(placeholders.hidden, { lineCounter: this.#lines, prettyErrors: false });
-    for (const error of relevantErrors(this.#document.errors)) {
-      this.#report(error.pos[0], "", placeholders.reveal(firstLine(error.message)));
-    }
-    if (this.#document.errors.length > 0) return;
-    this.#expand(text, placeholders, environment);
+    // The parser compares each key with all before it, so keys are compared here.
+    const parsing = { lineCounter: this.#lines, prettyErrors: false, uniqueKeys: false };
+    this.#document = parseDocument(placeholders.hidden, parsing);
+    // After a syntax error, further ones are unreliable.
+    const [error] = this.#document.errors;
+    if (error !== undefined) this.#report(error.pos[0], "", placeholders.reveal(firstLine(error.message)));
+    for (const key of repeatedKeys(this.#document)) this.#report(key.range?.[0] ?? 0, "", "Map keys must be unique");
+    if (this.problems.length > 0) return;
+    if (text.includes("${")) this.#expand(text, placeholders, environment);
     try {
       this.values = this.#document.toJS() ?? {};
     } catch (error) {
@@ -143,21 +151,25 @@ export class ConfigDocument {
     return this.#at(((atKey && key) || node)?.range?.[0] ?? 0);
   }
 
-  /** True if exactly this path is present in the file. */
-  has(path: Path): boolean {
-    return this.#find(path, true).node !== undefined;
+  /** Position of the value at exactly this path and the variables used in it; undefined if it is not in the file. */
+  origin(path: Path): (Position & { readonly variables: readonly string[] }) | undefined {
+    const { node } = this.#find(path, true);
+    return node && { ...this.#at(node.range?.[0] ?? 0), variables: this.#variablesIn(node) };
   }
 
   /** Variables used in the value at a path. */
   variables(path: Path): readonly string[] {
-    const { node } = this.#find(path, true);
-    return isScalar(node) ? (this.#variables.get(node) ?? []) : [];
+    return this.#variablesIn(this.#find(path, true).node);
   }
 
   /** True if the value at a path could not be expanded, so that further checks of it are meaningless. */
   isFaulty(path: Path): boolean {
     const { node } = this.#find(path, true);
     return node !== undefined && this.#faulty.has(node);
+  }
+
+  #variablesIn(node: Node | undefined): readonly string[] {
+    return (isScalar(node) && this.#variables.get(node)) || [];
   }
 
   #expand(text: string, placeholders: Placeholders, environment: Environment): void {
@@ -192,7 +204,7 @@ export class ConfigDocument {
 
   #child(node: Node | undefined, step: PropertyKey): FoundNode | undefined {
     if (isMap<Node, Node | null>(node)) {
-      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step));
+      const pair = this.#pairsOf(node).get(String(step));
       return pair === undefined ? undefined : { node: this.#resolve(pair.value) ?? pair.key, key: pair.key };
     }
     if (isSeq<Node>(node)) {
@@ -200,6 +212,15 @@ export class ConfigDocument {
       return item === undefined ? undefined : { node: this.#resolve(item), key: undefined };
     }
     return undefined;
+  }
+
+  #pairsOf(map: YAMLMap<Node, Node | null>): ReadonlyMap<string, ConfigPair> {
+    let pairs = this.#pairs.get(map);
+    if (pairs === undefined) {
+      pairs = new Map(map.items.flatMap((pair) => (isScalar(pair.key) ? [[String(pair.key.value), pair]] : [])));
+      this.#pairs.set(map, pairs);
+    }
+    return pairs;
   }
 
   #resolve(node: Node | null | undefined): Node | undefined {
@@ -230,10 +251,20 @@ function isPairLike(value: unknown): value is { readonly key: unknown } {
   return typeof value === "object" && value !== null && "key" in value && "value" in value && !isScalar(value);
 }
 
-/** After a syntax error other errors are unreliable; duplicate keys are reported separately. */
-function relevantErrors(errors: readonly YAMLParseError[]): readonly YAMLParseError[] {
-  const [first] = errors.filter((error) => error.code !== "DUPLICATE_KEY");
-  return errors.filter((error) => error === first || error.code === "DUPLICATE_KEY");
+/** Keys that occur earlier in the same map, in the order of the text. */
+function repeatedKeys(document: Document): readonly Node[] {
+  const repeated: Node[] = [];
+  visit(document, {
+    Map(_role, map) {
+      const seen = new Set<unknown>();
+      for (const { key } of map.items) {
+        if (!isScalar(key)) continue;
+        if (seen.has(key.value)) repeated.push(key);
+        seen.add(key.value);
+      }
+    },
+  });
+  return repeated;
 }
 
 function firstLine(text: string): string {

@@ -23,7 +23,7 @@ const ECHO = "agents: { echo: { use: echo } }\n";
 
 describe("a configuration", () => {
   it("needs only an agent; the rest has defaults", () => {
-    const { agents, origins, ...config } = parse(ECHO);
+    const { agents, findOrigins, ...config } = parse(ECHO);
     expect(config).toEqual({
       folder,
       server: {
@@ -85,7 +85,7 @@ describe("a configuration", () => {
       log: { level: "info", pretty: undefined },
     });
     expect([...agents]).toEqual([["echo", { source: { kind: "builtin", use: "echo" }, overrides: {} }]]);
-    expect(origins.get("agents.echo.use")).toEqual({ place: "dragoman.yaml:1:24", variables: [] });
+    expect(findOrigins().get("agents.echo.use")).toEqual({ place: "dragoman.yaml:1:24", variables: [] });
   });
 
   it("reads every key", () => {
@@ -152,7 +152,7 @@ log: { level: debug, pretty: true }
     const config = parse(text, { PORT: "5000" });
     expect(config.server.port).toBe(5000);
     expect(config.auth.anonymous).toBe(true);
-    expect(config.origins.get("server.port")).toEqual({ place: "dragoman.yaml:2:32", variables: ["PORT"] });
+    expect(config.findOrigins().get("server.port")).toEqual({ place: "dragoman.yaml:2:32", variables: ["PORT"] });
     expect(problemsOf(`${ECHO}server: { port: "5000" }`)).toEqual([
       "dragoman.yaml:2:17: server.port: must be a number, not text",
     ]);
@@ -180,7 +180,7 @@ agents:
     expect(config.server).toMatchObject({ port: 0, host: "localhost" });
     expect(config.store).toBe("memory:");
     expect(config.log.level).toBe("warn");
-    expect(config.origins.get("server.port")).toEqual({ place: "command line", variables: [] });
+    expect(config.findOrigins().get("server.port")).toEqual({ place: "command line", variables: [] });
     expect(problemsOf(ECHO, {}, { host: "0.0.0.0" })).toEqual([
       expect.stringMatching(/^command line: server\.host: "0\.0\.0\.0" can be reached from other machines/),
     ]);
@@ -259,6 +259,8 @@ describe("what is wrong with a configuration", () => {
     [`${ECHO}store: postgres://x`, "dragoman.yaml:2:8: store: not available in this version (PostgreSQL)"],
     ["- a", "dragoman.yaml:1:1: must be a map of keys, not a list"],
     [`${ECHO}${ECHO}`, /^dragoman.yaml:2:1: Map keys must be unique/],
+    [`${ECHO}server: { port: 1, port: 2 }`, "dragoman.yaml:2:20: Map keys must be unique"],
+    ["agents:\n  echo: { use: echo }\n  echo: { use: echo }", "dragoman.yaml:3:3: Map keys must be unique"],
     ["agents: { a: [", /^dragoman.yaml:1:\d+: /],
   ])("%s", (text, problem) => {
     expect(problemsOf(text)).toEqual([typeof problem === "string" ? problem : expect.stringMatching(problem)]);

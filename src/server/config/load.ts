@@ -94,7 +94,10 @@ export function parseConfig(text: string, options: ParseOptions): DragomanConfig
     problems.push({ ...place, path: name, message });
   }
   if (problems.length > 0 || parsed === undefined) throw new ConfigError(problems.sort(byPlace));
-  return toConfig(parsed, options.folder, originsOf(values, document, options.source, overridden));
+  // Few ask for origins, so the text is kept and parsed again, not its many times larger tree.
+  const findOrigins = () =>
+    originsOf(values, new ConfigDocument(text, options.source, options.environment), options.source, overridden);
+  return toConfig(parsed, options.folder, findOrigins);
 }
 
 /** The schema is used once or twice: compiling it costs more than it saves. */
@@ -150,9 +153,11 @@ function originsOf(
   const walk = (value: unknown, path: Path): void => {
     const name = formatPath(path);
     if (overridden.has(name)) origins.set(name, { place: COMMAND_LINE, variables: [] });
-    else if (document.has(path)) {
-      const { line, column } = document.position(path);
-      origins.set(name, { place: `${source}:${line}:${column}`, variables: document.variables(path) });
+    else {
+      const found = document.origin(path);
+      if (found !== undefined) {
+        origins.set(name, { place: `${source}:${found.line}:${found.column}`, variables: found.variables });
+      }
     }
     if (Array.isArray(value)) for (const [index, item] of value.entries()) walk(item, [...path, index]);
     else if (isContainer(value)) for (const [key, item] of Object.entries(value)) walk(item, [...path, key]);

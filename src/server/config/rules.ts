@@ -26,9 +26,10 @@ function checkAgentKind(name: string, value: unknown): readonly Finding[] {
   if (!isObject(value)) return [];
   const path = ["agents", name];
   const given = AGENT_KINDS.filter((kind) => value[kind] !== undefined);
-  const later = Object.keys(value).some((key) => unavailableFeature([...path, key]) !== undefined);
+  const isUnavailable = () => Object.keys(value).some((key) => unavailableFeature([...path, key]) !== undefined);
   const findings: Finding[] = [];
-  if (given.length === 0 && !later) findings.push({ path, message: `needs one of ${AGENT_KINDS.join(", ")}` });
+  if (given.length === 0 && !isUnavailable())
+    findings.push({ path, message: `needs one of ${AGENT_KINDS.join(", ")}` });
   if (given.length > 1) findings.push({ path, message: `has ${given.join(" and ")}; an agent is only one of them` });
   const misplaced = (keys: readonly string[], beside: string) =>
     keys

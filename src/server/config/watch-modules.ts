@@ -105,7 +105,7 @@ function isDialIn(name: string, ...configs: readonly DragomanConfig[]): boolean 
 
 /** Changed keys that a running server cannot apply. */
 function restartNeeded(started: DragomanConfig, next: DragomanConfig): readonly string[] {
-  const { agents, folder, origins, ...sections } = started;
+  const { agents, folder, findOrigins, ...sections } = started;
   const changed = (Object.keys(sections) as (keyof typeof sections)[]).filter(
     (key) => !isSame(started[key], next[key]),
   );
