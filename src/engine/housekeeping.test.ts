@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
+import type { TaskStore } from "../store/contract.ts";
 import { agentOf, echo, status } from "./testing/agents.ts";
 import { FakeClock, settle } from "./testing/fake-clock.ts";
 import { createSharedMemory, Harness } from "./testing/harness.ts";
+import { overrideStore } from "./testing/stores.ts";
 
 const MINUTE = 60_000;
 
@@ -34,6 +36,25 @@ describe.each([-10, 0, 10])("with a store whose clock is %i minutes ahead", (min
     expect((await harness.get(id)).id).toBe(id);
     await harness.clock.advance(3 * MINUTE);
     await expect(harness.get(id)).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+  });
+
+  test("much is deleted in small portions, with time between them", async () => {
+    const portions: [at: number, max: number][] = [];
+    const wrap = (inner: TaskStore) =>
+      overrideStore(inner, {
+        prune: (ageMs, max) => {
+          portions.push([harness.clock.now(), max]);
+          return inner.prune(ageMs, max);
+        },
+      });
+    const times = { pruneAfterMs: 5 * MINUTE, housekeepingMs: 10 * MINUTE };
+    const harness = await Harness.start({ agent: echo(), shared: shared(), wrap, times });
+    await Promise.all(Array.from({ length: 100 }, () => harness.task("hello")));
+    await harness.clock.advance(11 * MINUTE);
+    expect((await harness.memory.stats()).tasks).toBe(0);
+    expect(portions.length).toBeGreaterThanOrEqual(5);
+    expect(new Set(portions.map(([at]) => at)).size).toBe(portions.length);
+    expect(Math.max(...portions.map(([, max]) => max))).toBeLessThanOrEqual(20);
   });
 
   test("a task is taken over when its node has been silent for the time of its lease, and not before", async () => {

@@ -187,7 +187,10 @@ function crashReason(policy: "fail" | "resume", attempt: number): string {
   return statusText("processStoppedOften", attempt - 1);
 }
 
-const BATCH_SIZE = 200;
+/** Tasks at a time: a request that comes meanwhile waits for no more than these. */
+const BATCH_SIZE = 20;
+/** Between two portions, for requests. */
+const PAUSE_MS = 5;
 
 /** Reduces the logs of tasks that ended long ago and deletes what is past its retention, a little at a time. */
 export class Housekeeping {
@@ -217,14 +220,13 @@ export class Housekeeping {
     const { store, times } = this.#context;
     // Tasks may be kept for ever; pruning then deletes only what has expired.
     const { compactAfterMs, pruneAfterMs = Number.POSITIVE_INFINITY } = times;
-    while (!this.#stopped && (await store.compact(compactAfterMs, BATCH_SIZE)) === BATCH_SIZE) await yieldToEventLoop();
-    while (!this.#stopped && (await store.prune(pruneAfterMs, BATCH_SIZE)) === BATCH_SIZE) await yieldToEventLoop();
+    while (!this.#stopped && (await store.compact(compactAfterMs, BATCH_SIZE)) === BATCH_SIZE) await this.#pause();
+    while (!this.#stopped && (await store.prune(pruneAfterMs, BATCH_SIZE)) === BATCH_SIZE) await this.#pause();
   }
-}
 
-/** Lets waiting requests in between two portions. */
-function yieldToEventLoop(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#context.clock.after(PAUSE_MS, resolve);
+    });
+  }
 }
