@@ -388,5 +388,7 @@ export interface StoreStats {
   readonly byState: Readonly<Partial<Record<TaskState, number>>>;
   readonly events: number;
   readonly bytes: number;
+  /** Of `bytes`, those that hold nothing: new tasks use them, or they are given back. */
+  readonly freeBytes: number;
   readonly schemaVersion: number;
 }

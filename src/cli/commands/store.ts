@@ -35,6 +35,7 @@ export async function storeStats(output: Output, flags: StoreFlags): Promise<voi
       ...Object.entries(stats.byState).map(([state, count]) => [`Tasks ${state}`, count] as const),
       ["Events", stats.events],
       ["Bytes", stats.bytes],
+      ["Free Bytes", stats.freeBytes],
     ] as const;
     const text = () => fields.map(([label, value]) => field(label, value)).join("");
     printResult(output, flags.output, { store: store.description, ...stats }, text);

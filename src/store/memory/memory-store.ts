@@ -330,7 +330,7 @@ class MemoryCore {
     for (const scope of this.#scopes.values()) {
       for (const [state, size] of scope.stateSizes()) if (size > 0) byState[state] = (byState[state] ?? 0) + size;
     }
-    return { tasks: this.tasks.size, byState, events: this.#events, bytes: 0, schemaVersion: 0 };
+    return { tasks: this.tasks.size, byState, events: this.#events, bytes: 0, freeBytes: 0, schemaVersion: 0 };
   }
 
   #forgetKeys(): void {

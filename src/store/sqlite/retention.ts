@@ -11,6 +11,10 @@ import type { Records } from "./records.ts";
 import { columns, stateOf } from "./rows.ts";
 import { pragma, SCHEMA_VERSION } from "./schema.ts";
 
+const MIN_FREE_PAGES = 256;
+/** At a time: moving them holds up all others. */
+const MAX_VACUUMED_PAGES = 128;
+
 interface EndedRow {
   readonly seq: number;
   readonly scope: number;
@@ -132,9 +136,19 @@ export class Retention {
       ([, remove]) => this.#connection.transact(remove),
       ([what], error) => this.#connection.reportDamage(what, error),
     );
-    return this.#forSome(this.#ended, ageMs, max, (task) =>
+    const pruned = this.#forSome(this.#ended, ageMs, max, (task) =>
       this.#counters.removeTask({ ...task, state: stateOf(task.state) }),
     );
+    this.#shrink();
+    return pruned;
+  }
+
+  /** Gives pages back to the disk that nothing uses, some at a time; as many as will soon be used again are kept. */
+  #shrink(): void {
+    const { driver } = this.#connection;
+    const kept = Math.max(MIN_FREE_PAGES, pragma(driver, "page_count") / 8);
+    const excess = Math.floor(pragma(driver, "freelist_count") - kept);
+    if (excess > 0) driver.exec(`PRAGMA incremental_vacuum(${Math.min(excess, MAX_VACUUMED_PAGES)})`);
   }
 
   stats(): StoreStats {
@@ -150,6 +164,7 @@ export class Retention {
       byState,
       events: (this.#events.get()?.events ?? 0) + this.#counters.eventsAhead,
       bytes: pragma(driver, "page_count") * pragma(driver, "page_size"),
+      freeBytes: pragma(driver, "freelist_count") * pragma(driver, "page_size"),
       schemaVersion: SCHEMA_VERSION,
     };
   }

@@ -64,6 +64,8 @@ function prepareFile(driver: SqliteDriver, file: string, { mode, log }: SqliteSt
     if (mode === "inspect") driver.exec("PRAGMA query_only = ON");
     return;
   }
+  // Only a new file can be made so that it shrinks; an earlier one would have to be rewritten as a whole.
+  if (version === 0) driver.exec("PRAGMA auto_vacuum = INCREMENTAL");
   driver.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -32768;");
   migrate(driver, version);
   if (version > 0 && version < SCHEMA_VERSION) {
