@@ -64,6 +64,8 @@ export class SendHandler {
       return toMessageStream(message, onEnd);
     }
     live.show();
+    // Until the task is written the caller can still be refused; later its stream could only break off.
+    if (live.fold.number === 0) await closeReaderOnError(live.whenFlushed(), reader);
     const { historyLength } = input.configuration ?? {};
     return new LogStream(reader, { historyLength, endOnInputRequired: true, onEnd });
   }

@@ -207,6 +207,16 @@ describe("a store that fails", () => {
     expect(harness.engine.load.tasks).toBe(0);
   });
 
+  test.each(["fail", "resume"] as const)("refuses a stream instead of beginning it (%s)", async (onCrash) => {
+    const flaky = new FlakyStore();
+    const harness = await Harness.start({ wrap: flaky.wrap, agent: echo({ onCrash }) });
+    flaky.fail(Number.POSITIVE_INFINITY);
+    const refused = expect(harness.stream("hello")).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    await harness.clock.advance(60_000);
+    await promptly(refused);
+    expect(harness.engine.load).toMatchObject({ tasks: 0, streams: 0 });
+  });
+
   test("for long does not leave a task stuck once it works again", async () => {
     const flaky = new FlakyStore();
     const gate = createGate();
