@@ -116,7 +116,15 @@ export function createSqliteStore(
   const leases = new Leases(connection, liveness, outbox, () => writer.forgetTasks());
   const retention = new Retention(connection, { clock, reader, keys, records, counters });
   let closed = false;
-  if (serving) counters.catchUpAll();
+
+  /** Whatever keeps this process from it, a full disk for example, the next one does it. */
+  function catchUp(): void {
+    try {
+      if (serving) counters.catchUpAll();
+    } catch (error) {
+      ports.log.warn({ err: toStoreError(error, file), file }, "The counters of the task store are behind.");
+    }
+  }
 
   /** Work is done at once; only its outcome is a promise. */
   function promised<T>(work: () => T): Promise<T> {
@@ -141,6 +149,7 @@ export function createSqliteStore(
     });
   }
 
+  catchUp();
   return {
     description: `sqlite ${file}`,
     durable: true,
@@ -174,12 +183,7 @@ export function createSqliteStore(
     close: async () => {
       if (closed) return;
       closed = true;
-      try {
-        if (serving) counters.catchUpAll();
-      } catch (error) {
-        // The next process does it, whatever kept this one from it.
-        ports.log.warn({ err: toStoreError(error, file), file }, "The task store was closed with counters behind.");
-      }
+      catchUp();
       try {
         leave();
       } finally {
