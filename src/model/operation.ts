@@ -27,6 +27,8 @@ export interface ReplyTo {
 
 /** An answer that is owed: a cursor on a task's log, claimed by the process that delivers it. */
 export interface Delivery {
+  /** Whose task it is. */
+  readonly scope: { readonly agent: string; readonly tenant: string; readonly owner: string };
   /** As it was when it was claimed. */
   readonly record: {
     readonly id: string;

@@ -4,7 +4,7 @@ import type { ReplyTo } from "../../model/operation.ts";
 import { cases } from "../../model/testing/exploring.ts";
 import { agentOf, chunk, createGate, echo, inputText, messageAgent, status } from "../testing/agents.ts";
 import { promptly, settle } from "../testing/fake-clock.ts";
-import { Harness, type HarnessOptions } from "../testing/harness.ts";
+import { createSharedSqlite, Harness, type HarnessOptions } from "../testing/harness.ts";
 import { createStoreGate } from "../testing/stores.ts";
 import type { OpenDelivery } from "./open-delivery.ts";
 import type { DeliveryRoute } from "./route-worker.ts";
@@ -261,7 +261,36 @@ describe("a delivery under way", () => {
   });
 });
 
+describe("a delivery that is replaced", () => {
+  test.each(["memory", "sqlite"])("by the next message survives the deletion of the one before (%s)", async (kind) => {
+    const shared = kind === "sqlite" ? { shared: await createSharedSqlite() } : undefined;
+    const { harness, route } = await start({ agent: asker, ...shared });
+    route.act = ({ signal }) => new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+    const wants = "events";
+    const { id } = await promptly(harness.task("ask", { replyTo: replyTo({ wants, address: "first" }) }));
+    await settle();
+    const deleted = harness.engine.replies.delete(ALICE, id, "reply");
+    const answered = harness.task("again", { taskId: id, replyTo: replyTo({ wants, address: "second" }) });
+    await deleted;
+    await promptly(answered);
+    await settle();
+    expect((await stored(harness, id))?.address).toBe("second");
+  });
+});
+
 describe("a delivery that fails", () => {
+  test("because its route does nothing is attempted again later, not at once", async () => {
+    const { harness, route } = await start({ agent: asker });
+    route.act = async () => {};
+    const { id } = await promptly(harness.task("end", { replyTo: replyTo({ wants: "events" }) }));
+    await settle(100);
+    expect(route.calls).toHaveLength(1);
+    expect(await pending(harness)).toMatchObject([{ taskId: id, attempts: 1, lastError: "nothing was delivered" }]);
+    route.act = (delivery) => delivery.done();
+    await harness.clock.advance(60_000);
+    expect(await pending(harness)).toEqual([]);
+  });
+
   test("is attempted again later, whether the route says so or throws, and is given up in the end", async () => {
     const { harness, route } = await start({ agent: echo(), limits: { pushAttempts: 3 } });
     route.act = async (delivery) => {

@@ -9,8 +9,6 @@ import type { Runner } from "../runs/runner.ts";
 /** A delivery that this node has claimed. */
 export interface OpenDelivery extends Delivery {
   readonly record: StoredDelivery;
-  /** Whose task it is. */
-  readonly scope: Scope;
   readonly lane: string;
   /** Failed attempts for the event after the record's cursor. */
   readonly attempts: number;

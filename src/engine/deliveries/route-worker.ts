@@ -15,7 +15,7 @@ export interface DeliveryRoute {
   /**
    * Called when the delivery is due, and with one that is held from the start as soon as its message is stored; one that
    * wants the outcome always has one then. The claim is kept alive until the promise settles. What was not released,
-   * retried, given up or done by then is released, or retried if the promise was rejected.
+   * retried, given up or done by then is released, or retried if the promise was rejected or nothing was delivered.
    */
   deliver(delivery: OpenDelivery): Promise<void>;
 }
@@ -132,12 +132,19 @@ export class RouteWorker {
   async #deliver(open: ClaimedDelivery, held: boolean): Promise<void> {
     try {
       const isDue = open.record.wants === "events" || (await this.#hasOutcome(open, held));
-      if (isDue && !open.signal.aborted) await this.#route.deliver(open);
+      if (isDue && !open.signal.aborted) await this.#deliverNow(open);
     } catch (error) {
       this.#context.log.error({ err: error, ...open.fields }, "A delivery failed.");
       if (!open.signal.aborted && !open.isSettled) await open.retry(open.cursor, "the delivery failed");
     }
     if (!open.isSettled) await open.release(open.cursor);
+  }
+
+  /** A route that does nothing would be asked again at once, for ever. */
+  async #deliverNow(open: ClaimedDelivery): Promise<void> {
+    await this.#route.deliver(open);
+    const hasDelivered = open.isSettled || open.cursor > open.record.cursor;
+    if (!hasDelivered && !open.signal.aborted) await open.retry(open.cursor, "nothing was delivered");
   }
 
   /** A delivery that is held waits for the outcome; one that was claimed is due again when there is one. */

@@ -96,7 +96,9 @@ export class Committer {
   /** A write beside the log, in the same group. */
   write(write: Write): Promise<WriteResult> {
     return new Promise((resolve, reject) => {
-      this.#singles.push({ write, resolve, reject });
+      // Before a message that registers the same delivery again, not after it.
+      const goesFirst = write.kind === "delivery-put" || write.kind === "delivery-delete";
+      (goesFirst ? this.#deferred : this.#singles).push({ write, resolve, reject });
       this.#schedule();
     });
   }
