@@ -1,12 +1,11 @@
-/** Frames that are sent to the platform. */
+/** Frames that are sent to the platform. `JSON.stringify` omits undefined members. */
 
 import type { JsonObject } from "../../model/json.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { Part } from "../../model/message.ts";
+import { omitUndefined } from "../../model/omit-undefined.ts";
 import type { Artifact } from "../../model/task.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
-
-/** Xiaoyi's JSON, from the agent to the platform. `JSON.stringify` omits undefined members. */
 
 export interface TextWire {
   readonly kind: "text";
@@ -67,6 +66,7 @@ export interface FrameError {
 }
 
 export const SUCCESS: FrameError = Object.freeze({ code: 0, message: "" });
+
 /** A complete answer, or one frame of a stream. Every frame echoes the request id. */
 export function toResponse(id: JsonRpcId, result: object, error: FrameError = SUCCESS): string {
   return JSON.stringify({ jsonrpc: "2.0", id, result, error });
@@ -76,23 +76,12 @@ export function toErrorResponse(id: JsonRpcId, error: FrameError): string {
   return JSON.stringify({ jsonrpc: "2.0", id, error });
 }
 
-/** Splits text into pieces that fit a frame. */
-
 /** Maximum text of one frame, in code points. Longer frames are reported to close the connection. */
 export const MAX_FRAME_TEXT = 4_000;
 
-const HIGH_SURROGATES = [0xd800, 0xdbff] as const;
-const LOW_SURROGATES = [0xdc00, 0xdfff] as const;
-
 /** Index of the code point after the one at `at`. */
 function nextCodePoint(text: string, at: number): number {
-  return isWithin(text.charCodeAt(at), HIGH_SURROGATES) && isWithin(text.charCodeAt(at + 1), LOW_SURROGATES)
-    ? at + 2
-    : at + 1;
-}
-
-function isWithin(unit: number, [first, last]: readonly [number, number]): boolean {
-  return unit >= first && unit <= last;
+  return (text.codePointAt(at) ?? 0) > 0xffff ? at + 2 : at + 1;
 }
 
 export function countCodePoints(text: string): number {
@@ -150,8 +139,7 @@ export function statusFrame(
   state: StateName,
   { error = SUCCESS, final = false, parts }: StatusOptions = {},
 ): RenderedFrame {
-  const message = parts === undefined ? undefined : ({ role: "agent", parts } as const);
-  const status = message === undefined ? { state } : { state, message };
+  const status = parts === undefined ? { state } : { state, message: { role: "agent", parts } as const };
   return { result: { taskId, kind: "status-update", final, status }, error };
 }
 
@@ -176,11 +164,8 @@ export function artifactFrame(
 ): RenderedFrame {
   const { taskId } = scope;
   const artifact = { artifactId, parts };
-  return {
-    result: { taskId, kind: "artifact-update", append, lastChunk, final: false, artifact },
-    error: SUCCESS,
-    ...(shows === undefined ? undefined : { shows }),
-  };
+  const result = { taskId, kind: "artifact-update", append, lastChunk, final: false, artifact } as const;
+  return { result, error: SUCCESS, ...omitUndefined({ shows }) };
 }
 
 /**
@@ -213,26 +198,26 @@ export function enqueueFrames(frames: readonly RenderedFrame[], waiting: Rendere
   }
 }
 
-/** Renders for one kind of reader. Methods append to the given frames and losses. */
-export interface ModeRenderer {
-  /** Sent with the first status. */
-  begin(into: RenderedFrame[]): void;
-  artifact(update: ArtifactChunk, into: RenderedFrame[], losses: Loss[]): void;
-  /** A message from a working agent. */
-  progress(parts: MessageParts, into: RenderedFrame[], losses: Loss[]): void;
-  /** The agent waits for input; `final` ends the stream with the question. */
-  question(message: MessageParts | undefined, final: boolean, into: RenderedFrame[], losses: Loss[]): void;
-  /** The last frame, and what is sent before it. */
-  end(
-    state: StateName,
-    message: MessageParts | undefined,
-    error: FrameError,
-    into: RenderedFrame[],
-    losses: Loss[],
-  ): void;
+/** What a renderer writes to. */
+export interface RenderOutput {
+  readonly frames: RenderedFrame[];
+  readonly losses: Loss[];
 }
 
-type MessageParts = readonly Part[];
+/** Renders for one kind of reader. */
+export interface ModeRenderer {
+  /** Sent with the first status. */
+  begin(out: RenderOutput): void;
+  artifact(update: ArtifactChunk, out: RenderOutput): void;
+  /** A message from a working agent. */
+  progress(message: MessageParts, out: RenderOutput): void;
+  /** The agent waits for input; `final` ends the stream with the question. */
+  question(message: MessageParts | undefined, final: boolean, out: RenderOutput): void;
+  /** The last frame, and what is sent before it. */
+  end(state: StateName, message: MessageParts | undefined, error: FrameError, out: RenderOutput): void;
+}
+
+export type MessageParts = readonly Part[];
 
 export interface ArtifactChunk {
   readonly artifact: Artifact;

@@ -11,9 +11,10 @@ import {
   type FrameScope,
   lastCodePoints,
   MAX_FRAME_TEXT,
+  type MessageParts,
   type ModeRenderer,
   type PartWire,
-  type RenderedFrame,
+  type RenderOutput,
   type StateName,
   statusFrame,
 } from "../frames.ts";
@@ -29,8 +30,6 @@ interface SortedParts extends Attachments {
   /** The paths of the data parts. */
   readonly dataPaths: readonly string[];
 }
-
-const EMPTY_MESSAGE: readonly PartWire[] = [{ kind: "text", text: "" }];
 
 export class PhoneRenderer implements ModeRenderer {
   readonly #scope: FrameScope;
@@ -49,72 +48,57 @@ export class PhoneRenderer implements ModeRenderer {
   }
 
   /** Empty reasoning shows three dots: the fastest sign of life. */
-  begin(into: RenderedFrame[]): void {
-    if (this.#reasoning === "") this.#putReasoning("", into, []);
+  begin(out: RenderOutput): void {
+    this.#putReasoning("", out);
   }
 
-  artifact({ append, artifact }: ArtifactChunk, into: RenderedFrame[], losses: Loss[]): void {
-    this.#putArtifact(
-      artifact.artifactId,
-      sortParts(artifact.parts, "artifact", losses),
-      append === true,
-      into,
-      losses,
-    );
+  artifact({ append, artifact }: ArtifactChunk, out: RenderOutput): void {
+    this.#put(artifact.artifactId, sortParts(artifact.parts, "artifact", out), append === true, out);
   }
 
-  progress(parts: readonly Part[], into: RenderedFrame[], losses: Loss[]): void {
-    const { files, reasoning, items, ...message } = sortParts(parts, "status.message", losses);
-    const sorted = [textOrData(message, losses), reasoning].filter((one) => one !== "").join("\n");
-    if (sorted !== "") this.#putReasoning(this.#reasoning === "" ? sorted : `\n${sorted}`, into, losses);
-    this.#putAttachments(items, files, into);
+  progress(message: MessageParts, out: RenderOutput): void {
+    const { items, reasoning, ...sorted } = sortParts(message, "status.message", out);
+    loseData(sorted, sorted.text === "", out);
+    const added = [sorted.text || sorted.data, reasoning].filter((one) => one !== "").join("\n");
+    if (added !== "") this.#putReasoning(this.#reasoning === "" ? added : `\n${added}`, out);
+    this.#putItems(items, out);
   }
 
   /**
    * On phones a question must be in the answer's text; on a desktop it is in the status, unless the status cannot carry
    * it.
    */
-  question(message: readonly Part[] | undefined, final: boolean, into: RenderedFrame[], losses: Loss[]): void {
-    const sorted = message && sortParts(message, "status.message", losses);
+  question(message: MessageParts | undefined, final: boolean, out: RenderOutput): void {
+    const sorted = message && sortParts(message, "status.message", out);
     const text = (sorted?.text || sorted?.data) ?? "";
     const isInStatus = this.#desktop && countCodePoints(text) <= MAX_FRAME_TEXT;
-    if (sorted !== undefined && isInStatus) loseData(sorted, sorted.text === "", losses);
-    if (sorted !== undefined && !isInStatus) this.#putSection(`question ${++this.#questions}`, sorted, into, losses);
-    const parts = isInStatus ? [{ kind: "text" as const, text }] : EMPTY_MESSAGE;
-    into.push(statusFrame(this.#scope, "input-required", { final, parts }));
+    if (sorted !== undefined && isInStatus) loseData(sorted, sorted.text === "", out);
+    if (sorted !== undefined && !isInStatus) this.#put(`\0question ${++this.#questions}`, sorted, false, out);
+    const parts = [{ kind: "text", text: isInStatus ? text : "" } as const];
+    out.frames.push(statusFrame(this.#scope, "input-required", { final, parts }));
   }
 
-  end(
-    state: StateName,
-    message: readonly Part[] | undefined,
-    error: FrameError,
-    into: RenderedFrame[],
-    losses: Loss[],
-  ): void {
-    if (message !== undefined) this.#putSection("end", sortParts(message, "status.message", losses), into, losses);
-    into.push(statusFrame(this.#scope, state, { final: true, error }));
+  end(state: StateName, message: MessageParts | undefined, error: FrameError, out: RenderOutput): void {
+    if (message !== undefined) this.#put("\0end", sortParts(message, "status.message", out), false, out);
+    out.frames.push(statusFrame(this.#scope, state, { final: true, error }));
   }
 
-  #putSection(key: string, message: SortedParts, into: RenderedFrame[], losses: Loss[]): void {
-    // No artifact id starts with this character.
-    this.#putArtifact(`\0${key}`, message, false, into, losses);
-  }
-
-  #putArtifact(key: string, sorted: SortedParts, append: boolean, into: RenderedFrame[], losses: Loss[]): void {
-    const { files, reasoning, items } = this.#attachments.put(key, sorted, append);
-    if (reasoning !== "") this.#putReasoning(reasoning, into, losses);
-    for (const step of this.#steps(key, sorted, append, losses)) {
+  /** `key` is an artifact id, or begins with a null character, which no artifact id does. */
+  #put(key: string, sorted: SortedParts, append: boolean, out: RenderOutput): void {
+    const { items, reasoning } = this.#attachments.put(key, sorted, append);
+    if (reasoning !== "") this.#putReasoning(reasoning, out);
+    for (const step of this.#steps(key, sorted, append, out)) {
       const shows = step.append ? "more-text" : "all-text";
-      into.push(artifactFrame(this.#scope, [{ kind: "text", text: step.text }], { append: step.append, shows }));
+      out.frames.push(artifactFrame(this.#scope, [{ kind: "text", text: step.text }], { append: step.append, shows }));
     }
-    this.#putAttachments(items, files, into);
+    this.#putItems(items, out);
   }
 
   /** Data is shown only on its own: text in the same artifact replaces it. */
-  #steps(key: string, sorted: SortedParts, append: boolean, losses: Loss[]): TextStep[] {
+  #steps(key: string, sorted: SortedParts, append: boolean, out: RenderOutput): TextStep[] {
     const content = append ? this.#content.get(key) : undefined;
     const isData = sorted.text === "" && content !== "text";
-    loseData(sorted, isData, losses);
+    loseData(sorted, isData, out);
     if (!append) this.#content.delete(key);
     if (!isData) this.#content.set(key, "text");
     else if (sorted.data !== "") this.#content.set(key, "data");
@@ -123,16 +107,16 @@ export class PhoneRenderer implements ModeRenderer {
       : this.#shown.put(key, sorted.text, append && content !== "data");
   }
 
-  #putAttachments(items: readonly PartWire[], files: readonly PartWire[], into: RenderedFrame[]): void {
-    for (const thing of items) into.push({ ...artifactFrame(this.#scope, [thing], { append: true }), once: true });
+  #putItems(items: readonly PartWire[], { frames }: RenderOutput): void {
     const { taskId: artifactId } = this.#scope;
-    for (const file of files) {
-      into.push({ ...artifactFrame(this.#scope, [file], { append: true, lastChunk: false, artifactId }), once: true });
+    for (const item of items) {
+      const options = item.kind === "file" ? { append: true, lastChunk: false, artifactId } : { append: true };
+      frames.push({ ...artifactFrame(this.#scope, [item], options), once: true });
     }
   }
 
   /** Sent in full each time: no phone is known to support appending to reasoning. */
-  #putReasoning(added: string, into: RenderedFrame[], losses: Loss[]): void {
+  #putReasoning(added: string, { frames, losses }: RenderOutput): void {
     const all = this.#reasoning + added;
     this.#reasoning = lastCodePoints(all);
     if (this.#reasoning.length < all.length && !this.#reasoningIsCut) {
@@ -140,11 +124,11 @@ export class PhoneRenderer implements ModeRenderer {
       losses.push(toLoss(LOSSES.longReasoning, "reasoning"));
     }
     const part = { kind: "reasoningText", reasoningText: this.#reasoning } as const;
-    into.push(artifactFrame(this.#scope, [part], { append: false, shows: "all-reasoning" }));
+    frames.push(artifactFrame(this.#scope, [part], { append: false, shows: "all-reasoning" }));
   }
 }
 
-function sortParts(parts: readonly Part[], path: string, losses: Loss[]): SortedParts {
+function sortParts(parts: MessageParts, path: string, { losses }: RenderOutput): SortedParts {
   let reasoning = "";
   const texts: string[] = [];
   const data: string[] = [];
@@ -164,20 +148,14 @@ function sortParts(parts: readonly Part[], path: string, losses: Loss[]): Sorted
       dataPaths.push(`${at}.data`);
     } else texts.push(toText(part, at, losses));
   }
-  return { reasoning, text: joinLines(texts), data: joinLines(data), dataPaths, items, files };
+  return { reasoning, text: joinLines(texts), data: joinLines(data), dataPaths, items: [...items, ...files] };
 }
 
 function joinLines(texts: readonly string[]): string {
   return texts.filter((text) => text !== "").join("\n");
 }
 
-/** The text of content that is shown once and in full. */
-function textOrData(sorted: Pick<SortedParts, "text" | "data" | "dataPaths">, losses: Loss[]): string {
-  loseData(sorted, sorted.text === "", losses);
-  return sorted.text || sorted.data;
-}
-
-function loseData({ dataPaths }: Pick<SortedParts, "dataPaths">, isShown: boolean, losses: Loss[]): void {
+function loseData({ dataPaths }: Pick<SortedParts, "dataPaths">, isShown: boolean, { losses }: RenderOutput): void {
   const rule = isShown ? LOSSES.dataAsText : LOSSES.dataBesideText;
   losses.push(...dataPaths.map((path) => toLoss(rule, path)));
 }
@@ -205,10 +183,7 @@ function toText(part: Exclude<Part, DataPart>, path: string, losses: Loss[]): st
     return part.filename ?? part.mediaType ?? "";
   }
   losses.push(toLoss(LOSSES.fileAsLink, `${path}.url`));
-  return `[${linkText(part.filename ?? part.url)}](${part.url})`;
-}
-
-/** Brackets would end the link text. */
-function linkText(text: string): string {
-  return text.replaceAll(/[[\]\\]/g, "\\$&");
+  // Brackets would end the link text.
+  const name = (part.filename ?? part.url).replaceAll(/[[\]\\]/g, "\\$&");
+  return `[${name}](${part.url})`;
 }

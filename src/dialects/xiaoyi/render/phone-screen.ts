@@ -30,20 +30,19 @@ export class ShownText {
   /** Sets or extends a section of the text: an artifact or a status message. */
   put(key: string, text: string, append: boolean): TextStep[] {
     const known = this.#sections.find((section) => section.key === key);
-    if (known === undefined) return text === "" ? [] : this.#open(key, text);
+    if (text === "" && (append || known === undefined)) return [];
+    if (known === undefined) {
+      const isFirst = this.#sections.every((section) => section.text === "");
+      this.#sections.push({ key, text });
+      return this.#grow(isFirst ? text : BETWEEN_SECTIONS + text);
+    }
     if (append && known.text !== "" && known === this.#sections.at(-1)) {
       known.text += text;
-      return text === "" ? [] : this.#grow(text);
+      return this.#grow(text);
     }
     const before = known.text;
     known.text = append ? before + text : text;
     return known.text === before ? [] : this.#again();
-  }
-
-  #open(key: string, text: string): TextStep[] {
-    const isFirst = this.#sections.every((section) => section.text === "");
-    this.#sections.push({ key, text });
-    return this.#grow(isFirst ? text : BETWEEN_SECTIONS + text);
   }
 
   /** Text that was already sent has changed, so everything is sent again. */
@@ -71,15 +70,11 @@ function toAppendStep(text: string): TextStep {
   return { append: true, text };
 }
 
-/**
- * What artifacts show besides text. It cannot be removed from the screen: of a replacement, only new content is shown.
- */
-
+/** What an artifact shows besides text. */
 export interface Attachments {
   readonly reasoning: string;
   /** Cards, commands and similar content, and uploaded files, each shown separately. */
   readonly items: readonly PartWire[];
-  readonly files: readonly PartWire[];
 }
 
 interface ShownState {
@@ -87,30 +82,27 @@ interface ShownState {
   readonly items: Set<string>;
 }
 
+/** Attachments cannot be removed from the screen: of a replacement, only new content is shown. */
 export class ShownAttachments {
   readonly #artifacts = new Map<string, ShownState>();
 
   /** The attachments that were not shown yet. */
   put(key: string, attachments: Attachments, append: boolean): Attachments {
-    const { files, reasoning, items } = attachments;
-    if (reasoning === "" && items.length === 0 && files.length === 0) return attachments;
-    const known = this.#artifacts.get(key);
-    const shown: ShownState = known ?? { reasoning: "", items: new Set() };
+    const { items, reasoning } = attachments;
+    if (reasoning === "" && items.length === 0) return attachments;
+    const shown: ShownState = this.#artifacts.get(key) ?? { reasoning: "", items: new Set() };
     this.#artifacts.set(key, shown);
-    const fresh = known === undefined || append ? attachments : withoutShown(attachments, shown);
+    const fresh = append ? attachments : withoutShown(attachments, shown);
     shown.reasoning = append ? shown.reasoning + reasoning : reasoning;
-    for (const part of [...items, ...files]) shown.items.add(keyOf(part));
+    for (const item of items) shown.items.add(keyOf(item));
     return fresh;
   }
 }
 
-function withoutShown({ files, reasoning, items }: Attachments, shown: ShownState): Attachments {
-  const isNew = (part: PartWire): boolean => !shown.items.has(keyOf(part));
-  const goesOn = reasoning.startsWith(shown.reasoning);
+function withoutShown({ items, reasoning }: Attachments, shown: ShownState): Attachments {
   return {
-    reasoning: goesOn ? reasoning.slice(shown.reasoning.length) : reasoning,
-    items: items.filter(isNew),
-    files: files.filter(isNew),
+    reasoning: reasoning.startsWith(shown.reasoning) ? reasoning.slice(shown.reasoning.length) : reasoning,
+    items: items.filter((item) => !shown.items.has(keyOf(item))),
   };
 }
 

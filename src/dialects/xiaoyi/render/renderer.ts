@@ -4,24 +4,27 @@
  */
 
 import type { ProtocolError } from "../../../model/errors.ts";
-import type { StreamEvent, TaskArtifactUpdate } from "../../../model/event.ts";
+import type { StreamEvent } from "../../../model/event.ts";
 import { isObject, type JsonValue } from "../../../model/json.ts";
 import { type Loss, toLoss } from "../../../model/loss.ts";
-import { isDataPart, type Message, type Part } from "../../../model/message.ts";
-import type { Artifact, Task, TaskState, TaskStatus } from "../../../model/task.ts";
+import { isDataPart, type Part } from "../../../model/message.ts";
+import type { TaskStatus } from "../../../model/task.ts";
 import { LOSSES } from "../abilities.ts";
 import { PLATFORM_CODES, toFrameError } from "../errors.ts";
 import {
+  type ArtifactChunk,
   type FrameError,
   type FrameScope,
+  type MessageParts,
   type ModeRenderer,
   type RenderedFrame,
+  type RenderOutput,
   type StateName,
   SUCCESS,
   statusFrame,
 } from "../frames.ts";
 import { showableDataOf } from "../metadata.ts";
-import { errorText, type Language, type PhoneTextName, phoneText, translateStatus } from "../phone-texts.ts";
+import { errorText, type Language, phoneText, translateStatus } from "../phone-texts.ts";
 import { PhoneRenderer } from "./phone-renderer.ts";
 import { SpecRenderer } from "./spec-renderer.ts";
 
@@ -66,34 +69,29 @@ export class Renderer {
 
   /** The first `working` status, sent as soon as a message is accepted; nothing if it was already sent. */
   begin(): RenderedFrame[] {
-    const frames: RenderedFrame[] = [];
-    this.#work(frames);
-    return frames;
+    return this.#render(() => {});
   }
 
   push(event: StreamEvent): RenderedFrame[] {
-    if (this.ended) return [];
-    const frames: RenderedFrame[] = [];
-    const losses: Loss[] = [];
-    this.#work(frames);
-    if ("artifactUpdate" in event) this.#artifact(event.artifactUpdate, frames, losses);
-    else if ("statusUpdate" in event) {
-      loseUpdateMetadata(event.statusUpdate.metadata, "statusUpdate", losses);
-      this.#status(event.statusUpdate.status, frames, losses);
-    } else if ("task" in event) this.#task(event.task, frames, losses);
-    else this.#end("completed", event.message, SUCCESS, frames, losses);
-    if (losses.length > 0) this.#options.report(losses);
-    return frames;
+    return this.#render((out) => {
+      if ("artifactUpdate" in event) {
+        loseUpdateMetadata(event.artifactUpdate, "artifactUpdate", out);
+        this.#artifact(event.artifactUpdate, out);
+      } else if ("statusUpdate" in event) {
+        loseUpdateMetadata(event.statusUpdate, "statusUpdate", out);
+        this.#status(event.statusUpdate.status, out);
+      } else if ("task" in event) {
+        loseUpdateMetadata(event.task, "task", out);
+        for (const artifact of event.task.artifacts ?? []) this.#artifact({ artifact, lastChunk: true }, out);
+        this.#status(event.task.status, out);
+      } else this.#end("completed", event.message.parts, SUCCESS, out);
+    });
   }
 
   /** The stream failed before the task ended. */
   fail(error: ProtocolError): RenderedFrame[] {
-    if (this.ended) return [];
-    const frames: RenderedFrame[] = [];
     const text = errorText(error, this.#options.language);
-    this.#work(frames);
-    this.#end("failed", { parts: [{ text }] }, toFrameError(error, text), frames, []);
-    return frames;
+    return this.#render((out) => this.#end("failed", [{ text }], toFrameError(error, text), out));
   }
 
   /** A keep-alive status without text, which would stay on the screen; nothing unless the task is working. */
@@ -101,88 +99,76 @@ export class Renderer {
     return this.#phase === "working" ? statusFrame(this.#options, "working") : undefined;
   }
 
-  #work(frames: RenderedFrame[]): void {
-    if (this.#phase !== "silent") return;
+  #render(write: (out: RenderOutput) => void): RenderedFrame[] {
+    if (this.ended) return [];
+    const out: RenderOutput = { frames: [], losses: [] };
+    if (this.#phase === "silent") {
+      this.#work(out);
+      this.#mode.begin(out);
+    }
+    write(out);
+    if (out.losses.length > 0) this.#options.report(out.losses);
+    return out.frames;
+  }
+
+  #work({ frames }: RenderOutput): void {
     this.#phase = "working";
     frames.push(statusFrame(this.#options, "working"));
-    this.#mode.begin(frames);
   }
 
-  #task({ artifacts, metadata, status }: Task, frames: RenderedFrame[], losses: Loss[]): void {
-    loseUpdateMetadata(metadata, "task", losses);
-    for (const artifact of artifacts ?? []) {
-      loseMembers(artifact, losses);
-      this.#mode.artifact({ artifact, lastChunk: true }, frames, losses);
-    }
-    this.#status(status, frames, losses);
+  #artifact(update: ArtifactChunk, out: RenderOutput): void {
+    const { description, extensions, metadata, name } = update.artifact;
+    if (name ?? description ?? extensions ?? metadata) out.losses.push(toLoss(LOSSES.artifactMembers, "artifact"));
+    this.#mode.artifact(update, out);
   }
 
-  #artifact(update: TaskArtifactUpdate, frames: RenderedFrame[], losses: Loss[]): void {
-    loseUpdateMetadata(update.metadata, "artifactUpdate", losses);
-    loseMembers(update.artifact, losses);
-    this.#mode.artifact(update, frames, losses);
-  }
-
-  #status({ message, state }: TaskStatus, frames: RenderedFrame[], losses: Loss[]): void {
+  #status({ message, state }: TaskStatus, out: RenderOutput): void {
+    const { language } = this.#options;
     switch (state) {
       case "TASK_STATE_SUBMITTED":
       case "TASK_STATE_WORKING":
-        this.#resume(frames);
-        if (message !== undefined) this.#mode.progress(message.parts, frames, losses);
+        // The question was answered.
+        if (this.asking) this.#work(out);
+        if (message !== undefined) this.#mode.progress(message.parts, out);
         break;
       case "TASK_STATE_AUTH_REQUIRED":
-        losses.push(toLoss(LOSSES.authRequired, "status.state"));
-        this.#ask(message ?? this.#authorization(), frames, losses);
+        out.losses.push(toLoss(LOSSES.authRequired, "status.state"));
+        // The state cannot be expressed, so a question without text would ask for nothing.
+        this.#ask(message?.parts ?? [{ text: phoneText(language, "authorization") }], out);
         break;
       case "TASK_STATE_INPUT_REQUIRED":
-        this.#ask(message, frames, losses);
+        this.#ask(message?.parts, out);
         break;
-      default: {
-        if (state === "TASK_STATE_REJECTED") losses.push(toLoss(LOSSES.rejected, "status.state"));
-        const { failure, word } = END_STATES[state];
-        this.#end(word, this.#translated(state, message), this.#errorOf(failure), frames, losses);
-      }
+      case "TASK_STATE_FAILED":
+        // The reason may be one of the server's own texts.
+        this.#end("failed", message && translateStatus(message.parts, language), this.#errorOf("failed"), out);
+        break;
+      case "TASK_STATE_REJECTED":
+        out.losses.push(toLoss(LOSSES.rejected, "status.state"));
+        this.#end("failed", message?.parts, this.#errorOf("rejected"), out);
+        break;
+      case "TASK_STATE_COMPLETED":
+      case "TASK_STATE_CANCELED":
+        this.#end(state === "TASK_STATE_COMPLETED" ? "completed" : "canceled", message?.parts, SUCCESS, out);
+        break;
     }
-    if (message !== undefined) loseMessageMembers(message, losses);
+    if (message?.extensions ?? message?.metadata ?? message?.referenceTaskIds) {
+      out.losses.push(toLoss(LOSSES.messageMembers, "status.message"));
+    }
   }
 
-  #errorOf(failure: PhoneTextName | undefined): FrameError {
-    if (failure === undefined) return SUCCESS;
+  #errorOf(failure: "failed" | "rejected"): FrameError {
     return { code: PLATFORM_CODES.taskFailed, message: phoneText(this.#options.language, failure) };
   }
 
-  /** The reason for a failure may be one of the server's own texts. */
-  #translated(state: EndState, message: Message | undefined): Pick<Message, "parts"> | undefined {
-    if (message === undefined || state !== "TASK_STATE_FAILED") return message;
-    return { parts: translateStatus(message.parts, this.#options.language) };
-  }
-
-  /** Called when a question was answered. */
-  #resume(frames: RenderedFrame[]): void {
-    if (this.#phase !== "asking") return;
-    this.#phase = "working";
-    frames.push(statusFrame(this.#options, "working"));
-  }
-
-  /** The state cannot be expressed, so a question without text would ask for nothing. */
-  #authorization(): Pick<Message, "parts"> {
-    return { parts: [{ text: phoneText(this.#options.language, "authorization") }] };
-  }
-
-  #ask(message: Pick<Message, "parts"> | undefined, frames: RenderedFrame[], losses: Loss[]): void {
-    const ends = this.#options.questionEnds === true && message?.parts.some(asksDevice) !== true;
-    this.#mode.question(message?.parts, ends, frames, losses);
+  #ask(message: MessageParts | undefined, out: RenderOutput): void {
+    const ends = this.#options.questionEnds === true && message?.some(asksDevice) !== true;
+    this.#mode.question(message, ends, out);
     this.#phase = ends ? "ended" : "asking";
   }
 
-  #end(
-    state: StateName,
-    message: Pick<Message, "parts"> | undefined,
-    error: FrameError,
-    frames: RenderedFrame[],
-    losses: Loss[],
-  ): void {
-    this.#mode.end(state, message?.parts, error, frames, losses);
+  #end(state: StateName, message: MessageParts | undefined, error: FrameError, out: RenderOutput): void {
+    this.#mode.end(state, message, error, out);
     this.#phase = "ended";
   }
 }
@@ -194,26 +180,6 @@ function asksDevice(part: Part): boolean {
   return commands.some((one) => isObject(one) && isObject(one.payload) && one.payload.needUploadResult === true);
 }
 
-type EndState = Extract<
-  TaskState,
-  "TASK_STATE_COMPLETED" | "TASK_STATE_CANCELED" | "TASK_STATE_FAILED" | "TASK_STATE_REJECTED"
->;
-
-const END_STATES = {
-  TASK_STATE_COMPLETED: { word: "completed", failure: undefined },
-  TASK_STATE_CANCELED: { word: "canceled", failure: undefined },
-  TASK_STATE_FAILED: { word: "failed", failure: "failed" },
-  TASK_STATE_REJECTED: { word: "failed", failure: "rejected" },
-} as const satisfies Record<EndState, { readonly word: StateName; readonly failure: PhoneTextName | undefined }>;
-
-function loseUpdateMetadata(metadata: object | undefined, path: string, losses: Loss[]): void {
+function loseUpdateMetadata({ metadata }: { metadata?: object }, path: string, { losses }: RenderOutput): void {
   if (metadata !== undefined) losses.push(toLoss(LOSSES.updateMetadata, `${path}.metadata`));
-}
-
-function loseMembers({ description, extensions, metadata, name }: Artifact, losses: Loss[]): void {
-  if (name ?? description ?? extensions ?? metadata) losses.push(toLoss(LOSSES.artifactMembers, "artifact"));
-}
-
-function loseMessageMembers({ extensions, metadata, referenceTaskIds }: Message, losses: Loss[]): void {
-  if (extensions ?? metadata ?? referenceTaskIds) losses.push(toLoss(LOSSES.messageMembers, "status.message"));
 }

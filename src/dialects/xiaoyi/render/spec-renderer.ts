@@ -1,7 +1,6 @@
 /** Renders frames as documented: statuses with their messages, artifacts in chunks under their own ids. */
 
-import { type Loss, toLoss } from "../../../model/loss.ts";
-import type { Part } from "../../../model/message.ts";
+import { toLoss } from "../../../model/loss.ts";
 import { LOSSES } from "../abilities.ts";
 import {
   type ArtifactChunk,
@@ -10,9 +9,10 @@ import {
   type FrameError,
   type FrameScope,
   MAX_FRAME_TEXT,
+  type MessageParts,
   type ModeRenderer,
   type PartWire,
-  type RenderedFrame,
+  type RenderOutput,
   type StateName,
   type StatusOptions,
   splitText,
@@ -34,63 +34,47 @@ export class SpecRenderer implements ModeRenderer {
 
   begin(): void {}
 
-  artifact({ append, artifact, lastChunk }: ArtifactChunk, into: RenderedFrame[], losses: Loss[]): void {
+  artifact({ append, artifact, lastChunk }: ArtifactChunk, { frames, losses }: RenderOutput): void {
     const { artifactId, parts } = artifact;
     if (lastChunk === true) this.#open.delete(artifactId);
     else this.#open.add(artifactId);
     const loads = splitIntoFrames(encodeParts(parts, "artifact", losses));
     for (const [index, load] of loads.entries()) {
       const isLast = index === loads.length - 1;
-      into.push(
-        artifactFrame(this.#scope, load, {
-          artifactId,
-          append: index > 0 || append === true,
-          lastChunk: isLast && lastChunk === true,
-        }),
-      );
+      const options = { artifactId, append: index > 0 || append === true, lastChunk: isLast && lastChunk === true };
+      frames.push(artifactFrame(this.#scope, load, options));
     }
   }
 
-  progress(parts: readonly Part[], into: RenderedFrame[], losses: Loss[]): void {
-    this.#status("working", parts, {}, into, losses);
+  progress(message: MessageParts, out: RenderOutput): void {
+    this.#status("working", message, {}, out);
   }
 
-  question(message: readonly Part[] | undefined, final: boolean, into: RenderedFrame[], losses: Loss[]): void {
-    if (final) this.#close(into);
-    this.#status("input-required", message, { final }, into, losses);
+  question(message: MessageParts | undefined, final: boolean, out: RenderOutput): void {
+    if (final) this.#close(out);
+    this.#status("input-required", message, { final }, out);
   }
 
-  end(
-    state: StateName,
-    message: readonly Part[] | undefined,
-    error: FrameError,
-    into: RenderedFrame[],
-    losses: Loss[],
-  ): void {
-    this.#close(into);
-    this.#status(state, message, { final: true, error }, into, losses);
+  end(state: StateName, message: MessageParts | undefined, error: FrameError, out: RenderOutput): void {
+    this.#close(out);
+    this.#status(state, message, { final: true, error }, out);
   }
 
-  #close(into: RenderedFrame[]): void {
+  #close({ frames }: RenderOutput): void {
     for (const artifactId of this.#open) {
-      into.push(artifactFrame(this.#scope, EMPTY_CHUNK, { artifactId, append: true, lastChunk: true }));
+      frames.push(artifactFrame(this.#scope, EMPTY_CHUNK, { artifactId, append: true, lastChunk: true }));
     }
     this.#open.clear();
   }
 
   /** The state is sent once, in the last of the frames that the message needs: readers stop at a final state. */
-  #status(
-    state: StateName,
-    message: readonly Part[] | undefined,
-    options: StatusOptions,
-    into: RenderedFrame[],
-    losses: Loss[],
-  ): void {
+  #status(state: StateName, message: MessageParts | undefined, options: StatusOptions, out: RenderOutput): void {
+    const { frames, losses } = out;
     const loads = message === undefined ? [] : splitIntoFrames(encodeParts(message, "status.message", losses));
     const last = loads.pop();
-    for (const parts of loads) into.push(statusFrame(this.#scope, "working", { parts }));
+    for (const parts of loads) frames.push(statusFrame(this.#scope, "working", { parts }));
     if (loads.length > 0) losses.push(toLoss(LOSSES.longStatus, "status.message"));
-    into.push(statusFrame(this.#scope, state, { ...options, parts: last }));
+    frames.push(statusFrame(this.#scope, state, { ...options, parts: last }));
   }
 }
 
@@ -116,11 +100,9 @@ function textIn(part: PartWire): string {
 }
 
 function splitPart(part: PartWire): readonly PartWire[] {
-  if (part.kind === "text" && part.text.length > MAX_FRAME_TEXT) {
-    return splitText(part.text).map((text) => ({ kind: "text", text }));
-  }
-  if (part.kind === "reasoningText" && part.reasoningText.length > MAX_FRAME_TEXT) {
-    return splitText(part.reasoningText).map((reasoningText) => ({ kind: "reasoningText", reasoningText }));
-  }
-  return [part];
+  const text = textIn(part);
+  if (text.length <= MAX_FRAME_TEXT) return [part];
+  return splitText(text).map((piece) =>
+    part.kind === "text" ? { kind: "text", text: piece } : { kind: "reasoningText", reasoningText: piece },
+  );
 }
