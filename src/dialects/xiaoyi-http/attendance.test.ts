@@ -7,7 +7,7 @@ import { SILENT_LOG } from "../../model/ports.ts";
 import { type ExchangeReply, isStreamReply } from "../../wire/exchange.ts";
 import { createDeferred } from "../../wire/link.ts";
 import { RecordedNotifications } from "../xiaoyi/testing/recorded-notifications.ts";
-import { FileUploads } from "../xiaoyi/upload.ts";
+import { createFileUploads } from "../xiaoyi/upload.ts";
 import { entryOf, frame, framesOf, quiet, serve, statusFrame, streamOf, taskOf } from "./fixtures/serving.ts";
 import type { Entry } from "./options.ts";
 
@@ -205,8 +205,8 @@ describe("files of an answer", () => {
   const artifact = frame({ artifactUpdate: { taskId: "task-1", contextId: "sess-1", artifact: file } });
 
   it("are given to the platform first, and named by their ids there", async () => {
-    const uploads = new FileUploads(async ({ name }) => `id of ${name}`, SILENT_LOG);
-    const { reply } = await ask(streamOf(TASK, artifact, DONE), { uploads, render: "phone" });
+    const prepare = createFileUploads(async ({ name }) => `id of ${name}`, SILENT_LOG);
+    const { reply } = await ask(streamOf(TASK, artifact, DONE), { prepare, render: "phone" });
     const frames = await framesOf(reply);
     expect(frames.find(({ result }) => JSON.stringify(result).includes("fileId"))).toMatchObject({
       result: {

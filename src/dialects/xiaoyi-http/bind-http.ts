@@ -3,7 +3,6 @@
  * response.
  */
 
-import type { Caller } from "../../model/caller.ts";
 import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
 import { isObject } from "../../model/json.ts";
 import type { CallContext, ReplyTo } from "../../model/operation.ts";
@@ -24,7 +23,7 @@ import { errorText } from "../xiaoyi/phone-texts.ts";
 import { NO_INTAKE } from "../xiaoyi/ports.ts";
 import { AccessDenied, type Authentication, authenticate, issueToken, RefusalLog, sessionScope } from "./access.ts";
 import { DIALECT_NAME, MESSAGE_PATH, TOKEN_PATH, VERSION } from "./card.ts";
-import { Conversation, type OpenedAnswer } from "./conversation.ts";
+import { Conversation } from "./conversation.ts";
 import { answerTokenRequest, authorize, deauthorize, requireShortBody, tokenErrorReply, withAccount } from "./login.ts";
 import type { Entry } from "./options.ts";
 import { respondImmediately, streamReply, tapAnswerReply } from "./stream.ts";
@@ -100,7 +99,7 @@ async function handle(
   if (refused !== undefined) return refused;
   try {
     const check = () => authenticate(exchange, entries, context.service.name, tools.clock.now());
-    return await new Request(exchange, context, tools.admit(check), tools).reply();
+    return await replyTo({ exchange, context, ...tools.admit(check), clock: tools.clock, refusals: tools.refusals });
   } catch (error) {
     tools.refusals.note(context.service.name, error);
     return errorReply(toPublicError(error), requestIdOf(exchange, context.limits));
@@ -124,132 +123,118 @@ function refuseWrongEndpoint({ method, path }: ExchangeRequest): FullReply | und
 }
 
 /** One authenticated request from the platform. */
-class Request {
-  readonly #exchange: ExchangeRequest;
-  readonly #context: ServeContext;
-  readonly #entry: Entry;
-  readonly #by: Authentication["by"];
-  readonly #caller: Caller;
-  readonly #clock: Clock;
-  readonly #refusals: RefusalLog;
+interface PlatformRequest extends Authentication, Omit<Tools, "admit"> {
+  readonly exchange: ExchangeRequest;
+  readonly context: ServeContext;
+}
 
-  constructor(exchange: ExchangeRequest, context: ServeContext, { by, caller, entry }: Authentication, tools: Tools) {
-    this.#exchange = exchange;
-    this.#context = context;
-    this.#entry = entry;
-    this.#by = by;
-    this.#caller = caller;
-    this.#clock = tools.clock;
-    this.#refusals = tools.refusals;
+async function replyTo(platform: PlatformRequest): Promise<ExchangeReply> {
+  const { context, exchange } = platform;
+  requireMediaType(exchange.headers, isJson);
+  const parsed = parseJsonRpc(exchange.body, context.limits);
+  if (!parsed.ok) {
+    const code = parsed.code === PARSE_ERROR ? "PARSE_ERROR" : "INVALID_REQUEST";
+    return refuse(platform, new ProtocolError(code, parsed.message), parsed.id);
   }
+  const { id, method } = parsed.request;
+  try {
+    return await answer(platform, parsed.request);
+  } catch (error) {
+    return refuse(platform, error, id, methodOf(method) === "authorize");
+  }
+}
 
-  async reply(): Promise<ExchangeReply> {
-    const { body, headers } = this.#exchange;
-    requireMediaType(headers, isJson);
-    const parsed = parseJsonRpc(body, this.#context.limits);
-    if (!parsed.ok) {
-      const code = parsed.code === PARSE_ERROR ? "PARSE_ERROR" : "INVALID_REQUEST";
-      return this.#refuse(new ProtocolError(code, parsed.message), parsed.id);
+/** `hasOwnText`: the error's message is already meant for users. */
+function refuse({ context, entry, refusals }: PlatformRequest, error: unknown, id: JsonRpcId, hasOwnText = false) {
+  refusals.note(context.service.name, error);
+  const refusal = toPublicError(error);
+  const isShown = !hasOwnText && !isDeveloperError(refusal);
+  return errorReply(refusal, id, undefined, isShown ? errorText(refusal, entry.language) : undefined);
+}
+
+async function answer(platform: PlatformRequest, request: JsonRpcRequest): Promise<ExchangeReply> {
+  const { context, entry, refusals } = platform;
+  const { id, method, notification, params } = request;
+  const asked = methodOf(method);
+  if (notification && asked !== "initialized") {
+    throw new ProtocolError("INVALID_REQUEST", "The request needs an id: every method is answered.");
+  }
+  switch (asked) {
+    case "initialize":
+      return resultReply(id, initialize(platform));
+    case "initialized":
+      return { status: 200, headers: {}, body: undefined };
+    case "message":
+      return answerMessage(platform, request);
+    case "cancel": {
+      const target = decodeControl(envelopeOf(platform));
+      const { id: taskId, state } = await conversationOf(platform).cancel(target, id);
+      if (state === "unknown") refusals.warn(context.service.name, "nothing-to-cancel", NOTHING_TO_CANCEL_HINT);
+      return resultReply(id, toCancelResult(taskId ?? target.taskIds[0] ?? String(id), state));
     }
-    const { id, method } = parsed.request;
-    try {
-      return await this.#answer(parsed.request);
-    } catch (error) {
-      return this.#refuse(error, id, methodOf(method) === "authorize");
-    }
+    case "clear":
+      return resultReply(id, toClearResult(await conversationOf(platform).clear(decodeControl(envelopeOf(platform)))));
+    case "authorize":
+      return resultReply(id, await authorize(params, entry, context.ids));
+    case "deauthorize":
+      return resultReply(id, await deauthorize(params, entry));
+    case undefined:
+      throw new ProtocolError("METHOD_NOT_FOUND", "Method not found.");
   }
+}
 
-  /** `hasOwnText`: the error's message is already meant for users. */
-  #refuse(error: unknown, id: JsonRpcId, hasOwnText = false): FullReply {
-    this.#refusals.note(this.#context.service.name, error);
-    const refusal = toPublicError(error);
-    const isShown = !hasOwnText && !isDeveloperError(refusal);
-    return errorReply(refusal, id, undefined, isShown ? errorText(refusal, this.#entry.language) : undefined);
+function initialize({ by, clock, context, entry }: PlatformRequest): object {
+  if (by === "session") {
+    throw new ProtocolError("UNAUTHENTICATED", "A session is opened by credentials, not by another session.");
   }
+  const { sessionTtlMs } = entry;
+  const scope = sessionScope(entry, context.service.name);
+  const agentSessionId = issueToken(scope, clock.now() + sessionTtlMs, context.ids.context());
+  return { version: VERSION, agentSessionId, agentSessionTtl: String(Math.floor(sessionTtlMs / 1_000)) };
+}
 
-  async #answer(request: JsonRpcRequest): Promise<ExchangeReply> {
-    const { id, method, notification, params } = request;
-    const asked = methodOf(method);
-    if (notification && asked !== "initialized") {
-      throw new ProtocolError("INVALID_REQUEST", "The request needs an id: every method is answered.");
-    }
-    switch (asked) {
-      case "initialize":
-        return resultReply(id, this.#initialize());
-      case "initialized":
-        return { status: 200, headers: {}, body: undefined };
-      case "message":
-        return this.#message(request);
-      case "cancel": {
-        const target = decodeControl(this.#envelope());
-        const { id: taskId, state } = await this.#conversation().cancel(target, id);
-        if (state === "unknown")
-          this.#refusals.warn(this.#context.service.name, "nothing-to-cancel", NOTHING_TO_CANCEL_HINT);
-        return resultReply(id, toCancelResult(taskId ?? target.taskIds[0] ?? String(id), state));
-      }
-      case "clear":
-        return resultReply(id, toClearResult(await this.#conversation().clear(decodeControl(this.#envelope()))));
-      case "authorize":
-        return resultReply(id, await authorize(params, this.#entry, this.#context.ids));
-      case "deauthorize":
-        return resultReply(id, await deauthorize(params, this.#entry));
-      case undefined:
-        throw new ProtocolError("METHOD_NOT_FOUND", "Method not found.");
-    }
+async function answerMessage(platform: PlatformRequest, { id, params }: JsonRpcRequest): Promise<ExchangeReply> {
+  const { context, entry, refusals } = platform;
+  const { ids, limits, report, service } = context;
+  const { losses, value: decoded } = decodeMessageParams(params ?? {}, { maxItems: limits.maxParts }, ids);
+  if (losses.length > 0) report(losses);
+  const { language, notifications, prepare, render } = entry;
+  const { sessionId, taskId } = decoded;
+  await notifications?.registerDevice(decoded);
+  const tapped = tappedNotificationId(decoded.events);
+  if (notifications !== undefined && tapped !== undefined) {
+    return tapAnswerReply(await notifications.readAnswer(tapped), { id, taskId, language }, context);
   }
+  const attendance = notifications?.attend(sessionId);
+  const onFailure = (error: unknown) => refusals.note(service.name, error);
+  const answering = await send(platform, decoded, attendance?.replyTo).catch((error: unknown) => {
+    attendance?.left();
+    throw error;
+  });
+  return streamReply(answering, { id, taskId, render, language, attendance, prepare, onFailure }, context);
+}
 
-  #initialize(): object {
-    if (this.#by === "session") {
-      throw new ProtocolError("UNAUTHENTICATED", "A session is opened by credentials, not by another session.");
-    }
-    const { sessionTtlMs } = this.#entry;
-    const scope = sessionScope(this.#entry, this.#context.service.name);
-    const agentSessionId = issueToken(scope, this.#clock.now() + sessionTtlMs, this.#context.ids.context());
-    return { version: VERSION, agentSessionId, agentSessionTtl: String(Math.floor(sessionTtlMs / 1_000)) };
-  }
+/** Downloading files may take a while, so the user gets a sign of life first. */
+async function send(platform: PlatformRequest, decoded: DecodedMessage, replyTo: ReplyTo | undefined) {
+  const { intake = NO_INTAKE, language } = platform.entry;
+  const message = await withAccount(decoded, platform.entry);
+  const conversation = conversationOf(platform);
+  if (!intake.hasFiles(message)) return conversation.send(decoded, message, replyTo);
+  return respondImmediately(
+    intake.download(message, language).then((readable) => conversation.send(decoded, readable, replyTo)),
+  );
+}
 
-  async #message({ id, params }: JsonRpcRequest): Promise<ExchangeReply> {
-    const { ids, limits, report } = this.#context;
-    const { losses, value: decoded } = decodeMessageParams(params ?? {}, { maxItems: limits.maxParts }, ids);
-    if (losses.length > 0) report(losses);
-    const { language, notifications, render, uploads } = this.#entry;
-    const { sessionId, taskId } = decoded;
-    await notifications?.registerDevice(decoded);
-    const tapped = tappedNotificationId(decoded.events);
-    if (notifications !== undefined && tapped !== undefined) {
-      return tapAnswerReply(await notifications.readAnswer(tapped), { id, taskId, language }, this.#context);
-    }
-    const attendance = notifications?.attend(sessionId);
-    const onFailure = (error: unknown) => this.#refusals.note(this.#context.service.name, error);
-    const how = { id, taskId, render, language, attendance, prepare: uploads?.prepare, onFailure };
-    const answering = await this.#send(decoded, attendance?.replyTo).catch((error: unknown) => {
-      attendance?.left();
-      throw error;
-    });
-    return streamReply(answering, how, this.#context);
-  }
+function conversationOf({ caller, clock, context, entry }: PlatformRequest): Conversation {
+  const call: CallContext = { caller, tenant: "", extensions: [], dialect: DIALECT_NAME };
+  const tasks = new AgentTasks(context.service, call, clock);
+  return new Conversation({ tasks, cleared: entry.cleared, newContext: context.ids.context });
+}
 
-  /** Downloading files may take a while, so the user gets a sign of life first. */
-  async #send(decoded: DecodedMessage, replyTo: ReplyTo | undefined): Promise<OpenedAnswer | undefined> {
-    const { intake = NO_INTAKE, language } = this.#entry;
-    const message = await withAccount(decoded, this.#entry);
-    if (!intake.hasFiles(message)) return this.#conversation().send(decoded, message, replyTo);
-    return respondImmediately(
-      intake.download(message, language).then((readable) => this.#conversation().send(decoded, readable, replyTo)),
-    );
-  }
-
-  #conversation(): Conversation {
-    const call: CallContext = { caller: this.#caller, tenant: "", extensions: NO_EXTENSIONS, dialect: DIALECT_NAME };
-    const tasks = new AgentTasks(this.#context.service, call, this.#clock);
-    return new Conversation({ tasks, cleared: this.#entry.cleared, newContext: this.#context.ids.context });
-  }
-
-  /** Includes members that are not part of JSON-RPC: most requests name their session beside the method. */
-  #envelope(): Readonly<Record<string, unknown>> {
-    const value = parseJson(decodeUtf8(this.#exchange.body), this.#context.limits);
-    return isObject(value) ? value : {};
-  }
+/** Includes members that are not part of JSON-RPC: most requests name their session beside the method. */
+function envelopeOf({ context, exchange }: PlatformRequest): Readonly<Record<string, unknown>> {
+  const value = parseJson(decodeUtf8(exchange.body), context.limits);
+  return isObject(value) ? value : {};
 }
 
 const DEVELOPER_ERRORS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
@@ -265,9 +250,6 @@ function isDeveloperError({ code, violations }: ProtocolError): boolean {
 }
 
 const NOTHING_TO_CANCEL_HINT = "No task of that id is known, and none runs in that session.";
-const NO_EXTENSIONS: readonly string[] = [];
-
-/** Replies other than streams. */
 
 function resultReply(id: JsonRpcId, result: object): FullReply {
   return jsonReply(200, toResponse(id, result));

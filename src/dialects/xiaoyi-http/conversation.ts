@@ -2,7 +2,6 @@
  * Maps the platform's conversation requests to operations on tasks. A session is a context; its tasks are in the store.
  */
 
-import { ProtocolError } from "../../model/errors.ts";
 import type { Message } from "../../model/message.ts";
 import type { FrameStream, ReplyTo } from "../../model/operation.ts";
 import { isInterrupted, isTerminal, type Task } from "../../model/task.ts";
@@ -23,14 +22,10 @@ interface ConversationOptions {
 }
 
 export class Conversation {
-  readonly #tasks: AgentTasks;
-  readonly #cleared: PersistentMap | undefined;
-  readonly #newContext: () => string;
+  readonly #options: ConversationOptions;
 
-  constructor({ cleared, newContext, tasks }: ConversationOptions) {
-    this.#tasks = tasks;
-    this.#cleared = cleared;
-    this.#newContext = newContext;
+  constructor(options: ConversationOptions) {
+    this.#options = options;
   }
 
   /**
@@ -39,10 +34,14 @@ export class Conversation {
    */
   async send(decoded: DecodedMessage, message: Message, replyTo?: ReplyTo): Promise<OpenedAnswer | undefined> {
     const contextId = await this.#contextOf(decoded.sessionId);
-    const waiting = await this.#waiting(contextId);
-    if (!decoded.isTurn && waiting === undefined && !(await this.#runs(decoded.taskId))) return undefined;
+    // The newest task, if it waits for input.
+    const waiting = (await this.#newest(contextId, 1)).find(({ status }) => isInterrupted(status.state));
+    if (!decoded.isTurn && waiting === undefined) {
+      const named = await this.#options.tasks.find(decoded.taskId);
+      if (named === undefined || !isActive(named)) return undefined;
+    }
     const id = waiting?.id ?? decoded.taskId;
-    const { hasChosenId, frames } = await this.#tasks.open({ ...message, contextId }, id, replyTo);
+    const { hasChosenId, frames } = await this.#options.tasks.open({ ...message, contextId }, id, replyTo);
     return { frames, continues: waiting !== undefined && hasChosenId };
   }
 
@@ -57,14 +56,14 @@ export class Conversation {
     let ended: string | undefined;
     const contexts = await Promise.all(sessionIds.map((id) => this.#contextOf(id)));
     for (const id of isNamed ? named : await this.#within(contexts, guessed)) {
-      const { state } = await this.#tasks.cancel(id);
+      const { state } = await this.#options.tasks.cancel(id);
       if (state === "canceled") return { id, state };
       if (state === "failed") ended ??= id;
     }
     if (isNamed && ended === undefined) return { id: undefined, state: "unknown" };
     for (const contextId of contexts) {
       const newest = (await this.#newest(contextId)).find(isActive);
-      if (newest !== undefined) return { id: newest.id, state: (await this.#tasks.cancel(newest.id)).state };
+      if (newest !== undefined) return { id: newest.id, state: (await this.#options.tasks.cancel(newest.id)).state };
     }
     return { id: ended, state: ended === undefined ? "unknown" : "failed" };
   }
@@ -74,48 +73,27 @@ export class Conversation {
     if (sessionIds.length === 0) return "unknown";
     for (const sessionId of sessionIds) {
       const tasks = await this.#newest(await this.#contextOf(sessionId));
-      await Promise.all(tasks.filter(isActive).map(({ id }) => this.#tasks.cancel(id)));
-      if (tasks.length > 0) await this.#cleared?.set(sessionId, this.#newContext());
+      await Promise.all(tasks.filter(isActive).map(({ id }) => this.#options.tasks.cancel(id)));
+      if (tasks.length > 0) await this.#options.cleared?.set(sessionId, this.#options.newContext());
     }
     return "cleared";
   }
 
   /** The session id itself, unless the session was cleared. */
   async #contextOf(sessionId: string): Promise<string> {
-    return (await this.#cleared?.get(sessionId)) ?? sessionId;
+    return (await this.#options.cleared?.get(sessionId)) ?? sessionId;
   }
 
-  /** The newest task, if it waits for input. */
-  async #waiting(contextId: string): Promise<Task | undefined> {
-    const { tasks } = await this.#tasks.dispatch({ kind: "list", contextId, pageSize: 1, historyLength: 0 });
-    return tasks.find(({ status }) => isInterrupted(status.state));
-  }
-
-  async #newest(contextId: string): Promise<readonly Task[]> {
-    const { tasks } = await this.#tasks.dispatch({ kind: "list", contextId, pageSize: PAGE, historyLength: 0 });
-    return tasks;
-  }
-
-  async #runs(id: string): Promise<boolean> {
-    const task = await this.#find(id);
-    return task !== undefined && isActive(task);
+  async #newest(contextId: string, pageSize: number = PAGE): Promise<readonly Task[]> {
+    return (await this.#options.tasks.dispatch({ kind: "list", contextId, pageSize, historyLength: 0 })).tasks;
   }
 
   /** The tasks that are in one of the contexts; all of them if no context is given. */
   async #within(contexts: readonly string[], taskIds: readonly string[]): Promise<readonly string[]> {
-    const found = await Promise.all(taskIds.map((id) => this.#find(id)));
+    const found = await Promise.all(taskIds.map((id) => this.#options.tasks.find(id)));
     return found.flatMap((task) =>
       task !== undefined && (contexts.length === 0 || contexts.includes(task.contextId)) ? [task.id] : [],
     );
-  }
-
-  async #find(id: string): Promise<Task | undefined> {
-    try {
-      return await this.#tasks.dispatch({ kind: "get", id, historyLength: 0 });
-    } catch (error) {
-      if (ProtocolError.is(error) && error.code === "TASK_NOT_FOUND") return undefined;
-      throw error;
-    }
   }
 }
 

@@ -4,7 +4,7 @@ import type { JsonObject } from "../../model/json.ts";
 import type { Language } from "../xiaoyi/phone-texts.ts";
 import type { FileIntake, OfflineNotifications, PersistentMap } from "../xiaoyi/ports.ts";
 import type { RenderMode } from "../xiaoyi/render/renderer.ts";
-import type { FileUploads } from "../xiaoyi/upload.ts";
+import type { PrepareEvent } from "../xiaoyi/upload.ts";
 
 /** How the platform authenticates; chosen in its console. */
 export type Access =
@@ -37,7 +37,7 @@ export interface Entry {
   /** Absent: files stay at the platform. */
   readonly intake?: FileIntake | undefined;
   /** Absent: files of answers are represented by their names and links. */
-  readonly uploads?: FileUploads | undefined;
+  readonly prepare?: PrepareEvent | undefined;
 }
 
 /** Handles user logins. */

@@ -7,21 +7,21 @@ import type { Closure } from "../../wire/connection.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
 import type { Link } from "../../wire/link.ts";
 import { toPublicError } from "../shared/errors.ts";
+import { AgentTasks } from "../xiaoyi/agent-tasks.ts";
 import { type ControlTarget, decodeControl, isDesktop } from "../xiaoyi/control.ts";
 import { type DecodedMessage, decodeMessageParams, tappedNotificationId } from "../xiaoyi/decode.ts";
 import { toFrameError } from "../xiaoyi/errors.ts";
 import { toErrorResponse, toResponse } from "../xiaoyi/frames.ts";
 import { downloadFiles } from "../xiaoyi/ports.ts";
 import { toTapAnswerFrames } from "../xiaoyi/render/notification.ts";
-import { FileUploads } from "../xiaoyi/upload.ts";
 import { Connection, DuplicateFilter, type ReceivedFrame } from "./connection.ts";
+import { cancelTask, clearContext } from "./controls.ts";
 import { type ControlFrame, type DropReason, decodeFrame, type MessageFrame } from "./decode.ts";
 import { toAnswer, toHeartbeat, toIntroduction } from "./encode.ts";
-import { DEFAULT_LINK_TIMES, type LinkAgentOptions, type LinkTimes } from "./options.ts";
-import { decodeReplyAddress, type MessageHead, OwedReplies, type ReplyAddress, whenAborted } from "./owed-replies.ts";
-import { Reply } from "./reply.ts";
-import { ControlHandler, type Session, Sessions } from "./sessions.ts";
-import { LinkTasks } from "./tasks.ts";
+import { DEFAULT_LINK_TIMES, DIALECT_NAME, type LinkAgentOptions, type LinkTimes } from "./options.ts";
+import { OwedReplies, type ReplyAddress, toReplyAddress, whenAborted } from "./owed-replies.ts";
+import { type MessageHead, Reply } from "./reply.ts";
+import { type Session, Sessions } from "./sessions.ts";
 
 /** Longer frames are dropped. */
 const MAX_FRAME_LENGTH = 4 * 1024 * 1024;
@@ -32,36 +32,32 @@ const SETTLE_POLL_MS = 20;
 const TOO_LONG = { kind: "disregarded", why: "too-long" } as const;
 const METHOD_NOT_FOUND = new ProtocolError("METHOD_NOT_FOUND", "Method not found.");
 
-type LinkConnection = Connection<Reply>;
-
 export class LinkAgent {
   readonly #options: LinkAgentOptions;
   readonly #times: LinkTimes;
-  readonly #tasks: LinkTasks;
-  readonly #uploads: FileUploads | undefined;
+  readonly #tasks: AgentTasks;
   readonly #owed: OwedReplies;
   readonly #duplicates: DuplicateFilter;
-  readonly #connections = new Map<string, LinkConnection>();
+  readonly #connections = new Map<string, Connection>();
   readonly #sessions: Sessions;
-  readonly #controls: ControlHandler;
   readonly #logged = new Set<string>();
   #closed = false;
 
   constructor(options: LinkAgentOptions) {
     this.#options = options;
     this.#times = { ...DEFAULT_LINK_TIMES, ...options.times };
-    this.#tasks = new LinkTasks(options);
-    this.#uploads = options.upload === undefined ? undefined : new FileUploads(options.upload, options.log);
+    const { caller, service } = options.context;
+    const call = { caller, tenant: "", extensions: [], dialect: DIALECT_NAME };
+    this.#tasks = new AgentTasks(service, call, options.clock, options.admit);
     this.#owed = new OwedReplies(options);
     this.#duplicates = new DuplicateFilter(options.clock);
     this.#sessions = new Sessions(options.cleared);
-    this.#controls = new ControlHandler(this.#tasks, this.#sessions, options.context.ids);
   }
 
   /** Serves a link until it closes. `server` identifies the remote end: one link at a time to each. */
   async serve(link: Link, server: string): Promise<Closure> {
     const { agentId, clock } = this.#options;
-    const connection: LinkConnection = new Connection(link, clock);
+    const connection = new Connection(link, clock);
     connection.sendNow(toIntroduction(agentId));
     this.#connections.set(server, connection);
     const beatLater = (): (() => void) =>
@@ -75,8 +71,7 @@ export class LinkAgent {
     const closure = await link.closed;
     stopBeating();
     if (this.#connections.get(server) === connection) this.#connections.delete(server);
-    // However the link closed: without a pong, the platform may have read everything or nothing.
-    for (const reply of connection.end()) reply.resend();
+    connection.end();
     return closure;
   }
 
@@ -106,7 +101,7 @@ export class LinkAgent {
     const { servers } = this.#options;
     const server = servers.includes(address.server) ? address.server : servers[0];
     const session = this.#sessions.of(address.sessionId, server);
-    if (session.reply !== undefined && session.reply.receivedAt >= address.at) return undefined;
+    if (session.reply !== undefined && session.reply.head.at >= address.at) return undefined;
     this.#abandonReply(session);
     session.tasks.set(address.taskId, taskId);
     const reply = this.#createReply(session, address);
@@ -221,7 +216,7 @@ export class LinkAgent {
       return;
     }
     const session = this.#sessions.of(sessionId, server);
-    if (session.reply?.platformId === taskId && !session.reply.ended) {
+    if (session.reply?.head.taskId === taskId && !session.reply.ended) {
       if (!session.reply.following) session.reply.resend();
       received.expireIn(DUPLICATE_CONTROL_MS);
       return;
@@ -235,7 +230,7 @@ export class LinkAgent {
 
   #userMessage(session: Session, message: Message, head: MessageHead, received: ReceivedFrame): void {
     const current = session.reply?.ended === false ? session.reply : undefined;
-    if (current?.platformId === head.taskId) {
+    if (current?.head.taskId === head.taskId) {
       current.requestId = head.requestId;
       current.frames.push(received);
       this.#addTo(session, current, message);
@@ -243,7 +238,7 @@ export class LinkAgent {
     }
     // The answer to a question normally has the ids of the message that led to it, but this is not guaranteed.
     const answers = current?.following === false;
-    if (answers) session.tasks.set(head.taskId, session.taskOf(current.platformId));
+    if (answers) session.tasks.set(head.taskId, session.taskOf(current.head.taskId));
     else this.#abandonReply(session);
     const reply = this.#createReply(session, head);
     reply.frames.push(received);
@@ -254,7 +249,7 @@ export class LinkAgent {
   #abandonReply(session: Session): void {
     const { reply } = session;
     if (reply === undefined) return;
-    if (!reply.isSent && reply.isStored) this.#owed.leave(session.taskOf(reply.platformId), session.id);
+    if (!reply.isSent && reply.isStored) this.#owed.leave(session.taskOf(reply.head.taskId), session.id);
     this.#owed.delete(session, reply);
     reply.abandon();
     session.reply = undefined;
@@ -300,7 +295,7 @@ export class LinkAgent {
     void reply.started
       .then(() => this.#downloadFiles(message))
       .then((readable) =>
-        this.#tasks.add(readable, session.taskOf(reply.platformId), this.#owed.replyTo(session, reply)),
+        this.#tasks.add(readable, session.taskOf(reply.head.taskId), this.#owed.replyTo(session, reply)),
       )
       .catch((error: unknown) => {
         reply.expectsInput = false;
@@ -312,7 +307,7 @@ export class LinkAgent {
     this.#sessions.busy.add(session);
     const open = async () => {
       const taken = await this.#downloadFiles(message);
-      return (await this.#tasks.open(taken, session.taskOf(reply.platformId), this.#owed.replyTo(session, reply)))
+      return (await this.#tasks.open(taken, session.taskOf(reply.head.taskId), this.#owed.replyTo(session, reply)))
         .frames;
     };
     reply.follow(open, continues);
@@ -322,21 +317,15 @@ export class LinkAgent {
     return downloadFiles(message, this.#options.language, this.#options.intake);
   }
 
-  #createReply(session: Session, { at, desktop, requestId, taskId }: MessageHead): Reply {
-    const { agentId, artifactId, clock, context, language, mode } = this.#options;
+  #createReply(session: Session, head: MessageHead): Reply {
+    const { taskId } = head;
     if (session.reply !== undefined) this.#owed.delete(session, session.reply);
     session.reply?.abandon();
-    const reply: Reply = new Reply(requestId, {
-      address: { agentId, sessionId: session.id, taskId },
-      at,
-      mode,
-      language,
-      desktop,
-      clock,
+    const reply: Reply = new Reply(head, {
+      ...this.#options,
+      sessionId: session.id,
       times: this.#times,
-      artifactId,
-      report: context.report,
-      prepare: this.#uploads?.prepare,
+      report: this.#options.context.report,
       reopen: (moreComes) => this.#tasks.follow(session.taskOf(taskId), moreComes),
       onTask: (id) => session.tasks.set(taskId, id),
       onReady: () => this.#connections.get(session.server)?.wake(session),
@@ -364,7 +353,10 @@ export class LinkAgent {
       session?.server === server
         ? session
         : this.#sessions.createTransient(session?.id ?? target.sessionIds[0] ?? "", server);
-    void this.#controls[kind](frame, session).then(({ result, taskId }) => {
+    const { context } = this.#options;
+    const tools = { tasks: this.#tasks, sessions: this.#sessions, newContext: context.ids.context };
+    const handle = kind === "cancel" ? cancelTask : clearContext;
+    void handle(frame, session, tools).then(({ result, taskId }) => {
       const [firstTask] = target.taskIds;
       this.#sendIfAddressed(place, taskId ?? firstTask ?? place.id, toResponse(id, result));
       received.expireIn(DUPLICATE_CONTROL_MS);

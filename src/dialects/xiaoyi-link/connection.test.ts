@@ -3,7 +3,7 @@ import { FakeClock, settle } from "../../engine/testing/fake-clock.ts";
 import type { Link } from "../../wire/link.ts";
 import { Connection, type FrameSource, type Unconfirmed } from "./connection.ts";
 
-/** A platform that answers questions when the test says so. */
+/** A platform that answers pings when the test does. */
 function createScene() {
   const clock = new FakeClock();
   const sent: string[] = [];
@@ -12,47 +12,50 @@ function createScene() {
     send: (text) => void sent.push(text),
     received: () => new Promise((resolve) => void answers.push(resolve)),
   };
-  const told: string[] = [];
+  const calls: string[] = [];
   const reply: Unconfirmed = {
-    pingSent: () => void told.push("asked"),
-    confirmed: (all) => void told.push(all ? "all" : "some"),
+    pingSent: () => void calls.push("pinged"),
+    confirmed: (all) => void calls.push(all ? "all" : "some"),
+    resend: () => void calls.push("resend"),
   };
-  const line = new Connection<Unconfirmed>(link as Link, clock);
-  const say = async (text: string, once = false): Promise<void> => {
+  const line = new Connection(link as Link, clock);
+  const send = async (text: string, once = false): Promise<void> => {
     let waits = true;
-    const talker: FrameSource<Unconfirmed> = {
+    const source: FrameSource = {
       peek: () => (waits ? { text, reply, once } : undefined),
       sent: () => {
         waits = false;
       },
     };
-    line.wake(talker);
+    line.wake(source);
     await settle();
   };
-  return { answers, clock, line, reply, say, sent, told };
+  return { answers, clock, line, send, sent, calls };
 }
 
-it("what was sent before a question is confirmed by its answer, also if more was sent since", async () => {
-  const { answers, clock, line, say, sent, told } = createScene();
-  await say("card", true);
+it("a pong confirms what was sent before its ping, also if more was sent since", async () => {
+  const { answers, clock, line, send, sent, calls } = createScene();
+  await send("card", true);
   expect(answers).toHaveLength(1);
-  await say("text");
+  await send("text");
   answers[0]?.(true);
   await settle();
-  expect(told).toEqual(["asked", "some"]);
+  expect(calls).toEqual(["pinged", "some"]);
   await clock.advance(10);
   answers[1]?.(true);
   await settle();
-  expect(told).toEqual(["asked", "some", "asked", "all"]);
-  expect(line.end()).toEqual([]);
+  expect(calls).toEqual(["pinged", "some", "pinged", "all"]);
+  line.end();
+  expect(calls).toHaveLength(4);
   expect(sent).toEqual(["card", "text"]);
 });
 
-it("nothing is confirmed by a link that ends instead of answering", async () => {
-  const { answers, line, reply, say, told } = createScene();
-  await say("final", true);
+it("a link that closes without a pong confirms nothing, and everything is sent again", async () => {
+  const { answers, line, send, calls } = createScene();
+  await send("final", true);
   answers[0]?.(false);
   await settle();
-  expect(told).toEqual(["asked"]);
-  expect(line.end()).toEqual([reply]);
+  expect(calls).toEqual(["pinged"]);
+  line.end();
+  expect(calls).toEqual(["pinged", "resend"]);
 });

@@ -6,18 +6,18 @@ import { type Link, LinkError } from "../../wire/link.ts";
 import { BoundedMap } from "../xiaoyi/bounded-map.ts";
 import type { RenderedFrame } from "../xiaoyi/frames.ts";
 
-export interface OutgoingFrame<R> {
+export interface OutgoingFrame {
   readonly text: string;
   /** The answer it belongs to, if delivery must be confirmed. */
-  readonly reply?: R;
+  readonly reply?: Unconfirmed;
   /** Must not be sent twice. */
   readonly once?: boolean;
 }
 
 /** A source of frames. It is polled for one frame at a time, so that sources share the link fairly. */
-export interface FrameSource<R> {
+export interface FrameSource {
   /** The next frame to send; undefined if there is none at present. */
-  peek(): OutgoingFrame<R> | undefined;
+  peek(): OutgoingFrame | undefined;
   /** The frame from `peek` was sent. */
   sent(): void;
 }
@@ -28,6 +28,8 @@ export interface Unconfirmed {
   pingSent(): void;
   /** The ping was answered; `all` unless more was sent after it. */
   confirmed(all: boolean): void;
+  /** The link has closed: it is unknown how much was delivered. */
+  resend(): void;
 }
 
 /**
@@ -38,12 +40,12 @@ const PING_AFTER_MS = 1_000;
 /** Delay between a pong and the next ping: a link on which many answers end must not be flooded with pings. */
 const PING_AGAIN_MS = 10;
 
-export class Connection<R extends Unconfirmed> {
+export class Connection {
   readonly #link: Link;
   readonly #clock: Clock;
-  readonly #ready = new Set<FrameSource<R>>();
+  readonly #ready = new Set<FrameSource>();
   /** Each with the number of its last frame. */
-  readonly #unconfirmed = new Map<R, number>();
+  readonly #unconfirmed = new Map<Unconfirmed, number>();
   #sent = 0;
   #full = false;
   #sendsSoon = false;
@@ -58,7 +60,7 @@ export class Connection<R extends Unconfirmed> {
   }
 
   /** A source has frames to send. It is polled once for all wake-ups of the same moment. */
-  wake(source: FrameSource<R>): void {
+  wake(source: FrameSource): void {
     this.#ready.add(source);
     if (this.#full || this.#sendsSoon) return;
     this.#sendsSoon = true;
@@ -77,11 +79,11 @@ export class Connection<R extends Unconfirmed> {
     }
   }
 
-  /** The link has closed. Returns those with unconfirmed frames. */
-  end(): readonly R[] {
+  /** The link has closed. Without a pong, the platform may have read everything or nothing. */
+  end(): void {
     this.#cancelPing();
     this.#ready.clear();
-    return [...this.#unconfirmed.keys()];
+    for (const reply of this.#unconfirmed.keys()) reply.resend();
   }
 
   #sendAll(): void {
@@ -115,7 +117,7 @@ export class Connection<R extends Unconfirmed> {
     }
   }
 
-  #noteSent({ once, reply }: OutgoingFrame<R>): void {
+  #noteSent({ once, reply }: OutgoingFrame): void {
     this.#sent++;
     if (reply === undefined) return;
     this.#unconfirmed.set(reply, this.#sent);
@@ -206,22 +208,16 @@ function keyOf({ result }: RenderedFrame): string {
   return createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
 }
 
-/** Received frames: two servers may deliver the same frame, and one server may deliver it twice. */
-
 const MAX_REMEMBERED_FRAMES = 10_000;
 
-interface Expiry {
-  /** Undefined while the frame is being answered. */
-  until: number | undefined;
-}
-
 /**
- * A frame is identified by its ids and its content, while it is being answered and for a while after: other fields may
+ * Two servers may deliver the same frame, and one server may deliver it twice. A frame is identified by its ids and its content, while it is being answered and for a while after: other fields may
  * differ between servers. Ids alone are not sufficient: the answer to an agent's question has the ids of the message
  * that led to the question.
  */
 export class DuplicateFilter {
-  readonly #seen = new BoundedMap<string, Expiry>(MAX_REMEMBERED_FRAMES);
+  /** When each frame is forgotten; never while it is being answered. */
+  readonly #seen = new BoundedMap<string, { until: number }>(MAX_REMEMBERED_FRAMES);
   readonly #clock: Clock;
 
   constructor(clock: Clock) {
@@ -232,13 +228,12 @@ export class DuplicateFilter {
   add(content: unknown): ReceivedFrame | undefined {
     const key = createHash("sha256").update(JSON.stringify(content)).digest("base64url");
     const before = this.#seen.get(key);
-    const isKnown = before !== undefined && (before.until === undefined || before.until > this.#clock.now());
-    return isKnown ? undefined : this.restore(key);
+    return before !== undefined && before.until > this.#clock.now() ? undefined : this.restore(key);
   }
 
   /** Records a frame that is being answered, possibly received by an earlier process. */
   restore(key: string): ReceivedFrame {
-    const expiry: Expiry = { until: undefined };
+    const expiry = { until: Number.POSITIVE_INFINITY };
     this.#seen.set(key, expiry);
     return {
       key,

@@ -2,12 +2,11 @@ import type { CallableDialect } from "../contract.ts";
 import { can } from "../xiaoyi/abilities.ts";
 import { linkCalling } from "./call/call-link.ts";
 import { LOSSES } from "./losses.ts";
-import { DIALECT_NAME } from "./version.ts";
+import { DIALECT_NAME } from "./options.ts";
 
 export { LinkAgent } from "./bind-link.ts";
 export { linkCalling } from "./call/call-link.ts";
-
-export { DIALECT_NAME } from "./version.ts";
+export { DIALECT_NAME } from "./options.ts";
 
 /** Huawei's assistant Xiaoyi over links that agents dial. No card is published for it: its console issues the ids. */
 export const xiaoyiLink: CallableDialect = {

@@ -6,8 +6,10 @@ import type { ServeContext } from "../contract.ts";
 import type { Language } from "../xiaoyi/phone-texts.ts";
 import type { FileIntake, OfflineNotifications, PersistentMap } from "../xiaoyi/ports.ts";
 import type { RenderMode } from "../xiaoyi/render/renderer.ts";
-import type { UploadFile } from "../xiaoyi/upload.ts";
-import type { ReplyTimes } from "./reply.ts";
+import type { PrepareEvent } from "../xiaoyi/upload.ts";
+
+/** Stored with every task that is created over it, so it must never change. */
+export const DIALECT_NAME = "xiaoyi-link";
 
 export interface LinkAgentOptions {
   readonly agentId: string;
@@ -30,7 +32,7 @@ export interface LinkAgentOptions {
   readonly language: Language;
   readonly times?: Partial<LinkTimes>;
   /** Absent: files are represented by their names and links. */
-  readonly upload?: UploadFile;
+  readonly prepare?: PrepareEvent | undefined;
   /** Absent: users who left are not notified. */
   readonly notifications?: OfflineNotifications | undefined;
   /** Absent: files stay at the platform. */
@@ -39,8 +41,16 @@ export interface LinkAgentOptions {
   readonly cleared?: PersistentMap | undefined;
 }
 
-export interface LinkTimes extends ReplyTimes {
+export interface LinkTimes {
   readonly heartbeatMs: number;
+  /** Interval of keep-alive frames for a silent task. */
+  readonly keepAliveMs: number;
+  /** Delay of the last frame after frames with content, which the platform delivers more slowly. */
+  readonly finalAfterMs: number;
+  /** Minimum interval between two frames of which the second replaces the first. */
+  readonly paceMs: number;
+  /** How long a complete answer may wait for a link before a notification is sent instead. */
+  readonly undeliveredMs: number;
 }
 
 export const DEFAULT_LINK_TIMES: LinkTimes = {

@@ -5,33 +5,19 @@
 
 import { isObject, type JsonValue } from "../../model/json.ts";
 import type { ReplyTo } from "../../model/operation.ts";
-import type { JsonRpcId } from "../../wire/json-rpc.ts";
 import { ANSWER_DELIVERY } from "../xiaoyi/ports.ts";
 import type { LinkAgentOptions } from "./options.ts";
-import type { Reply } from "./reply.ts";
+import type { MessageHead, Reply } from "./reply.ts";
 import type { Session } from "./sessions.ts";
 
 /** What a process needs to answer a message that an earlier one received: the address of its delivery. */
-export interface ReplyAddress {
+export interface ReplyAddress extends MessageHead {
   readonly sessionId: string;
-  /** The platform's id of the task. */
-  readonly taskId: string;
-  readonly requestId: JsonRpcId;
   readonly server: string;
-  readonly desktop: boolean;
-  /** When the message was received. */
-  readonly at: number;
   /** Keys of the frames with the task's messages: the platform may deliver them again. */
   readonly frames: readonly string[];
   /** The process that received the message. */
   readonly receiver: string;
-}
-
-/** What an answer needs of the message that it answers. */
-export type MessageHead = Pick<ReplyAddress, "at" | "desktop" | "requestId" | "taskId">;
-
-export function encodeReplyAddress(address: ReplyAddress): string {
-  return JSON.stringify(address);
 }
 
 /** Undefined for an address of another format. */
@@ -74,11 +60,11 @@ export class OwedReplies {
   }
 
   add(session: Session, reply: Reply): void {
-    this.#open.set(keyOf({ sessionId: session.id, taskId: reply.platformId }), reply);
+    this.#open.set(keyOf({ sessionId: session.id, taskId: reply.head.taskId }), reply);
   }
 
   delete(session: Session, reply: Reply): void {
-    const key = keyOf({ sessionId: session.id, taskId: reply.platformId });
+    const key = keyOf({ sessionId: session.id, taskId: reply.head.taskId });
     if (this.#open.get(key) === reply) this.#open.delete(key);
   }
 
@@ -94,17 +80,15 @@ export class OwedReplies {
   /** To be registered with the message. */
   replyTo(session: Session, reply: Reply): ReplyTo {
     const address: ReplyAddress = {
+      ...reply.head,
       sessionId: session.id,
-      taskId: reply.platformId,
       requestId: reply.requestId,
       server: session.server,
-      desktop: reply.isForDesktop,
-      at: reply.receivedAt,
       frames: reply.frames.slice(-MAX_FRAME_KEYS).map(({ key }) => key),
       receiver: this.#receiver,
     };
     const { route } = this.#options.replies;
-    return { id: ANSWER_DELIVERY, route, address: encodeReplyAddress(address), wants: "events" };
+    return { id: ANSWER_DELIVERY, route, address: JSON.stringify(address), wants: "events" };
   }
 
   /** The answer is no longer sent over a link. */
@@ -117,11 +101,11 @@ export class OwedReplies {
 
   /** The answer has waited too long for a link. It is still sent if there is one before the user is notified. */
   notifyLater(session: Session, reply: Reply): void {
-    if (this.#options.notifications !== undefined) this.leave(session.taskOf(reply.platformId), session.id);
+    if (this.#options.notifications !== undefined) this.leave(session.taskOf(reply.head.taskId), session.id);
   }
 
   delivered(session: Session, reply: Reply): void {
-    if (reply.isStored) this.#save(this.#options.replies.delete(session.taskOf(reply.platformId)));
+    if (reply.isStored) this.#save(this.#options.replies.delete(session.taskOf(reply.head.taskId)));
   }
 
   #save(change: Promise<unknown>): void {

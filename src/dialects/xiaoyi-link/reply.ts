@@ -4,41 +4,31 @@ import type { ProtocolError } from "../../model/errors.ts";
 import type { StreamEvent } from "../../model/event.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { FrameStream } from "../../model/operation.ts";
-import type { Clock } from "../../model/ports.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
 import { createDeferred, type Deferred } from "../../wire/link.ts";
 import { toPublicError } from "../shared/errors.ts";
 import { withoutEarlierArtifacts } from "../xiaoyi/agent-tasks.ts";
 import { enqueueFrames, type RenderedFrame, toResponse } from "../xiaoyi/frames.ts";
-import type { Language } from "../xiaoyi/phone-texts.ts";
-import { Renderer, type RenderMode } from "../xiaoyi/render/renderer.ts";
+import { Renderer } from "../xiaoyi/render/renderer.ts";
 import { DeliveredItems, type OutgoingFrame, type ReceivedFrame, type Unconfirmed } from "./connection.ts";
-import { type AnswerAddress, toAnswer } from "./encode.ts";
+import { toAnswer } from "./encode.ts";
+import type { LinkAgentOptions, LinkTimes } from "./options.ts";
 
-export interface ReplyTimes {
-  /** Interval of keep-alive frames for a silent task. */
-  readonly keepAliveMs: number;
-  /** Delay of the last frame after frames with content, which the platform delivers more slowly. */
-  readonly finalAfterMs: number;
-  /** Minimum interval between two frames of which the second replaces the first. */
-  readonly paceMs: number;
-  /** How long a complete answer may wait for a link before a notification is sent instead. */
-  readonly undeliveredMs: number;
-}
-
-interface ReplyOptions {
-  readonly address: AnswerAddress;
+/** What an answer needs of the message that it answers. */
+export interface MessageHead {
+  /** The platform's id of the task. */
+  readonly taskId: string;
+  readonly requestId: JsonRpcId;
+  readonly desktop: boolean;
   /** When the message was received. */
   readonly at: number;
-  readonly mode: RenderMode;
-  readonly language: Language;
-  readonly desktop: boolean;
-  readonly clock: Clock;
-  readonly times: ReplyTimes;
-  readonly artifactId: () => string;
+}
+
+interface ReplyOptions
+  extends Pick<LinkAgentOptions, "agentId" | "artifactId" | "clock" | "language" | "mode" | "prepare"> {
+  readonly sessionId: string;
+  readonly times: LinkTimes;
   readonly report: (losses: readonly Loss[]) => void;
-  /** Converts an event into what the platform can show, e.g. by uploading its files. */
-  readonly prepare: ((event: StreamEvent) => Promise<StreamEvent>) | undefined;
   /** The current task, followed by its updates; with `moreComes` also if it waits for input, which will follow. */
   readonly reopen: (moreComes: boolean) => Promise<FrameStream>;
   /** The engine's task id is known. */
@@ -59,6 +49,8 @@ const RETRY_MS = 1_000;
 const DUPLICATE_MESSAGE_MS = 10_000;
 
 export class Reply implements Unconfirmed {
+  readonly head: MessageHead;
+  /** That of the newest message. */
   requestId: JsonRpcId;
   /** The messages it answers. */
   readonly frames: ReceivedFrame[] = [];
@@ -86,23 +78,11 @@ export class Reply implements Unconfirmed {
   #cancelKeepAlive = (): void => {};
   #cancelUndelivered = (): void => {};
 
-  constructor(requestId: JsonRpcId, options: ReplyOptions) {
-    this.requestId = requestId;
+  constructor(head: MessageHead, options: ReplyOptions) {
+    this.head = head;
+    this.requestId = head.requestId;
     this.#options = options;
     this.#renderer = this.#createRenderer();
-  }
-
-  /** The platform's id of the task. */
-  get platformId(): string {
-    return this.#options.address.taskId;
-  }
-
-  get receivedAt(): number {
-    return this.#options.at;
-  }
-
-  get isForDesktop(): boolean {
-    return this.#options.desktop;
   }
 
   /** The task is known to exist. */
@@ -201,7 +181,7 @@ export class Reply implements Unconfirmed {
     this.#answered();
   }
 
-  peek(): OutgoingFrame<this> | undefined {
+  peek(): OutgoingFrame | undefined {
     const [next] = this.#waiting;
     if (next === undefined) return undefined;
     const wait = this.#delayOf(next);
@@ -210,7 +190,9 @@ export class Reply implements Unconfirmed {
       this.#cancelWake = this.#options.clock.after(wait, this.#options.onReady);
       return undefined;
     }
-    const text = toAnswer(this.#options.address, toResponse(this.requestId, next.result, next.error));
+    const { agentId, sessionId } = this.#options;
+    const detail = toResponse(this.requestId, next.result, next.error);
+    const text = toAnswer({ agentId, sessionId, taskId: this.head.taskId }, detail);
     return { text, reply: this, once: next.result.final || next.once === true };
   }
 
@@ -369,7 +351,7 @@ export class Reply implements Unconfirmed {
   }
 
   #createRenderer(): Renderer {
-    const { address, artifactId, desktop, language, mode, report } = this.#options;
-    return new Renderer({ taskId: address.taskId, artifactId, desktop, language, mode, report });
+    const { desktop, taskId } = this.head;
+    return new Renderer({ ...this.#options, taskId, desktop });
   }
 }

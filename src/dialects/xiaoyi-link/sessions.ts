@@ -1,16 +1,15 @@
+/** Conversations, and what is sent in them. */
+
 import { BoundedMap } from "../xiaoyi/bounded-map.ts";
-import { toCancelResult, toClearResult } from "../xiaoyi/control.ts";
 import type { PersistentMap } from "../xiaoyi/ports.ts";
 import type { FrameSource, OutgoingFrame } from "./connection.ts";
-import type { ControlFrame } from "./decode.ts";
 import type { Reply } from "./reply.ts";
-import type { LinkTasks } from "./tasks.ts";
 
 /** Maximum number of tasks per conversation that can still be canceled by id. */
 const MAX_TASKS = 32;
 
 /** A conversation. Its frames are sent in order, on the server that its messages come from. */
-export class Session implements FrameSource<Reply> {
+export class Session implements FrameSource {
   readonly id: string;
   readonly contextId: string;
   /** The newest answer: phones show no other. */
@@ -50,7 +49,7 @@ export class Session implements FrameSource<Reply> {
     this.#controls.push(text);
   }
 
-  peek(): OutgoingFrame<Reply> | undefined {
+  peek(): OutgoingFrame | undefined {
     const [text] = this.#controls;
     return text === undefined ? this.reply?.peek() : { text };
   }
@@ -58,66 +57,6 @@ export class Session implements FrameSource<Reply> {
   sent(): void {
     if (this.#controls.shift() === undefined) this.reply?.sent();
     else if (this.idle) this.#onIdle(this);
-  }
-}
-
-/** Results of cancel and clear requests. */
-
-interface ControlResult {
-  readonly result: object;
-  /** The target task. */
-  readonly taskId?: string;
-}
-
-type ControlRequest = Pick<ControlFrame, "id" | "target">;
-
-const ANY_TASK: ControlRequest = { id: null, target: { sessionIds: [], taskIds: [] } };
-
-export class ControlHandler {
-  readonly #tasks: LinkTasks;
-  readonly #sessions: Sessions;
-  readonly #ids: { readonly context: () => string };
-
-  constructor(tasks: LinkTasks, sessions: Sessions, ids: { readonly context: () => string }) {
-    this.#tasks = tasks;
-    this.#sessions = sessions;
-    this.#ids = ids;
-  }
-
-  /** Later messages in the conversation start a new context; running tasks have no reader left. */
-  async clear({ target }: ControlRequest, session: Session | undefined): Promise<ControlResult> {
-    const sessionId = session?.id ?? target.sessionIds[0];
-    if (sessionId === undefined) return { result: toClearResult("unknown") };
-    if (session?.reply !== undefined) void this.cancel(ANY_TASK, session);
-    await this.#sessions.clear(sessionId, this.#ids.context());
-    return { result: toClearResult("cleared") };
-  }
-
-  /** Cancels the named task, wherever the request names it; the running task if none is named. */
-  async cancel({ id: requestId, target }: ControlRequest, session: Session | undefined): Promise<ControlResult> {
-    const { taskIds } = target;
-    const reply = session?.reply?.ended === false ? session.reply : undefined;
-    await reply?.started;
-    const known = taskIds.find((id) => id === reply?.platformId || session?.tasks.get(id) !== undefined);
-    // A request id may be a task id, but most are not.
-    const namesNone = taskIds.every((id) => id === requestId);
-    const platformId = known ?? (namesNone ? reply?.platformId : undefined);
-    if (session === undefined || platformId === undefined) return this.#cancelStored(taskIds);
-    const { state, task } = await this.#tasks.cancel(session.taskOf(platformId));
-    // The log of a task that waits for input is not being read.
-    if (reply?.platformId === platformId && !reply.following && task !== undefined) {
-      reply.show({ statusUpdate: { taskId: task.id, contextId: task.contextId, status: task.status } });
-    }
-    return { taskId: platformId, result: toCancelResult(platformId, state) };
-  }
-
-  /** Cancels a task of an earlier process, if one of the ids belongs to one. */
-  async #cancelStored(taskIds: readonly string[]): Promise<ControlResult> {
-    for (const id of taskIds) {
-      const { state } = await this.#tasks.cancel(id);
-      if (state !== "unknown") return { taskId: id, result: toCancelResult(id, state) };
-    }
-    return { result: toCancelResult(taskIds[0] ?? "", "unknown") };
   }
 }
 

@@ -3,6 +3,7 @@
 import { ProtocolError } from "../../model/errors.ts";
 import type { StreamEvent } from "../../model/event.ts";
 import type { Message } from "../../model/message.ts";
+import { omitUndefined } from "../../model/omit-undefined.ts";
 import type {
   CallContext,
   FrameStream,
@@ -48,14 +49,19 @@ export class AgentTasks {
   readonly #service: AgentService;
   readonly #call: CallContext;
   readonly #clock: Pick<Clock, "after">;
+  readonly #admit: () => unknown;
 
-  constructor(service: AgentService, call: CallContext, clock: Pick<Clock, "after">) {
+  /** `admit` throws if the caller makes too many requests. */
+  constructor(service: AgentService, call: CallContext, clock: Pick<Clock, "after">, admit: () => unknown = () => {}) {
     this.#service = service;
     this.#call = call;
     this.#clock = clock;
+    this.#admit = admit;
   }
 
+  /** User requests count against the limit, reads on their behalf do not. */
   dispatch<O extends Operation>(operation: O): Promise<OutcomeOf<O>> {
+    if (operation.kind === "stream" || operation.kind === "send" || operation.kind === "cancel") this.#admit();
     return this.#service.dispatch(operation, this.#call);
   }
 
@@ -64,12 +70,27 @@ export class AgentTasks {
    * or has another owner, it cannot be reused and the new task gets an id of its own.
    */
   async open(message: Message, id: string, replyTo?: ReplyTo): Promise<OpenedTask> {
-    const input = { message, alwaysTask: true, ...(replyTo === undefined ? undefined : { replyTo }) };
+    const input = { message, alwaysTask: true, ...omitUndefined({ replyTo }) };
     try {
       return { frames: await this.#send({ ...input, chosenId: id }), hasChosenId: true };
     } catch (error) {
       if (!isTaskIdTaken(error, id)) throw error;
       return { frames: await this.#send(input), hasChosenId: false };
+    }
+  }
+
+  /** Sends another message to a running task; the readers of the task receive its effects. */
+  async add(message: Message, id: string, replyTo: ReplyTo): Promise<void> {
+    const configuration = { returnImmediately: true };
+    await this.dispatch({ kind: "send", message: { ...message, taskId: id }, configuration, replyTo });
+  }
+
+  async find(id: string): Promise<Task | undefined> {
+    try {
+      return await this.dispatch({ kind: "get", id, historyLength: 0 });
+    } catch (error) {
+      if (ProtocolError.is(error) && error.code === "TASK_NOT_FOUND") return undefined;
+      throw error;
     }
   }
 
@@ -102,21 +123,12 @@ export class AgentTasks {
    */
   async #send(input: SendInput): Promise<FrameStream> {
     if (this.#service.profile.streaming) return this.dispatch({ kind: "stream", ...input });
-    const before = input.chosenId === undefined ? NO_ARTIFACTS : await this.#artifactsBefore(input.chosenId);
+    const continued = input.chosenId === undefined ? undefined : await this.find(input.chosenId);
+    // Artifacts of a continued task that were sent with earlier answers.
+    const before = new Set(continued?.artifacts?.map((artifact) => JSON.stringify(artifact)));
     const configuration = { returnImmediately: true };
     const outcome = await this.dispatch({ kind: "send", ...input, configuration });
     return "task" in outcome ? this.#poll(outcome.task, before) : singleFrame(outcome);
-  }
-
-  /** Artifacts of a continued task that were sent with earlier answers. */
-  async #artifactsBefore(id: string): Promise<ReadonlySet<string>> {
-    try {
-      const { artifacts = [] } = await this.dispatch({ kind: "get", id, historyLength: 0 });
-      return new Set(artifacts.map((artifact) => JSON.stringify(artifact)));
-    } catch (error) {
-      if (ProtocolError.is(error) && error.code === "TASK_NOT_FOUND") return NO_ARTIFACTS;
-      throw error;
-    }
   }
 
   async *#poll(begun: Task, before: ReadonlySet<string>): AsyncGenerator<readonly StreamFrame[]> {
@@ -136,7 +148,6 @@ export class AgentTasks {
 }
 
 const NO_FRAMES: readonly StreamFrame[] = [];
-const NO_ARTIFACTS: ReadonlySet<string> = new Set();
 
 function isRunning({ status: { state } }: Task): boolean {
   return !isTerminal(state) && !isInterrupted(state);

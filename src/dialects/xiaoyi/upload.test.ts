@@ -6,7 +6,7 @@ import { SILENT_LOG } from "../../model/ports.ts";
 import { createPlatformUpload } from "../../server/xiaoyi/trusted-exchanger.ts";
 import { createSimulator, type Simulator, seededRandom } from "../../simulator/index.ts";
 import type { ExchangeCall } from "../../wire/exchange.ts";
-import { type BytesRequest, createUploader, FileUploads, type OutgoingFile, UploadError } from "./upload.ts";
+import { type BytesRequest, createFileUploads, createUploader, type OutgoingFile, UploadError } from "./upload.ts";
 
 const FILE: OutgoingFile = { name: "报告.pdf", mediaType: "application/pdf", bytes: Buffer.from("%PDF-") };
 const ACCOUNT = { uid: "the-uid", apiKey: "the-api-key" };
@@ -105,12 +105,12 @@ describe("files of an answer", () => {
 
   function uploads(fail = false) {
     const uploaded: string[] = [];
-    const instance = new FileUploads(async ({ name }) => {
+    const prepare = createFileUploads(async ({ name }) => {
       uploaded.push(name);
       if (fail) throw new UploadError("No.");
       return `id of ${name}`;
     }, SILENT_LOG);
-    return { instance, uploaded };
+    return { prepare, uploaded };
   }
 
   const at = { taskId: "t", contextId: "s" };
@@ -119,24 +119,24 @@ describe("files of an answer", () => {
     ["a status", { statusUpdate: { ...at, status } }, ["c.bin"]],
     ["a message", { message }, ["c.bin"]],
     ["a task", { task: { id: "t", contextId: "s", status, artifacts: [artifact] } }, ["c.bin", "a.bin"]],
-  ])("in %s are uploaded once, however often they are said", async (_, event, names) => {
-    const { instance, uploaded } = uploads();
-    const prepared = await instance.prepare(event);
-    expect(await instance.prepare(event)).toEqual(prepared);
+  ])("in %s are uploaded once, however often they are sent", async (_, event, names) => {
+    const { prepare, uploaded } = uploads();
+    const prepared = await prepare(event);
+    expect(await prepare(event)).toEqual(prepared);
     expect(uploaded).toEqual(names);
     for (const name of names) expect(JSON.stringify(prepared)).toContain(`id of ${name}`);
   });
 
   it("that cannot be uploaded stay as they are", async () => {
-    const { instance } = uploads(true);
+    const { prepare } = uploads(true);
     const event = { artifactUpdate: { ...at, artifact } };
-    expect(await instance.prepare(event)).toEqual(event);
+    expect(await prepare(event)).toEqual(event);
   });
 
   it("that are none cost nothing", async () => {
-    const { instance, uploaded } = uploads();
+    const { prepare, uploaded } = uploads();
     const event = { artifactUpdate: { ...at, artifact: { artifactId: "a", parts: [say] } } };
-    expect(await instance.prepare(event)).toBe(event);
+    expect(await prepare(event)).toBe(event);
     expect(uploaded).toEqual([]);
   });
 });

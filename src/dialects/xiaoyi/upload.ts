@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import type { StreamEvent } from "../../model/event.ts";
 import { isObject } from "../../model/json.ts";
-import { isRawPart, type Message, type Part, type RawPart } from "../../model/message.ts";
+import { isRawPart, type Part, type RawPart } from "../../model/message.ts";
 import type { Log } from "../../model/ports.ts";
 import type { Artifact, TaskStatus } from "../../model/task.ts";
 import type { Exchanger } from "../../wire/exchange.ts";
@@ -107,8 +107,6 @@ function parseFields(text: string): Fields {
   }
 }
 
-/** Files of an answer: phones show only files that were uploaded to the platform. */
-
 export interface OutgoingFile {
   readonly name: string;
   readonly mediaType: string;
@@ -122,77 +120,64 @@ const MAX_REMEMBERED = 1_000;
 const DEFAULT_NAME = "file";
 const DEFAULT_MEDIA_TYPE = "application/octet-stream";
 
-export class FileUploads {
-  readonly #upload: UploadFile;
-  readonly #log: Log;
+/** Converts an event into what the platform can show: its files are marked with their ids on the platform. */
+export type PrepareEvent = (event: StreamEvent) => Promise<StreamEvent>;
+
+export function createFileUploads(upload: UploadFile, log: Log): PrepareEvent {
   /** Files already uploaded, by their position in the task: an answer that is sent again names the same files. */
-  readonly #known = new BoundedMap<string, string>(MAX_REMEMBERED);
-
-  constructor(upload: UploadFile, log: Log) {
-    this.#upload = upload;
-    this.#log = log;
-  }
-
-  /** Returns the event with its files marked with their ids on the platform. */
-  readonly prepare = async (event: StreamEvent): Promise<StreamEvent> => {
-    if ("artifactUpdate" in event) {
-      const { artifactUpdate } = event;
-      const artifact = await this.#artifact(artifactUpdate.artifact, artifactUpdate.taskId);
-      return artifact === artifactUpdate.artifact ? event : { artifactUpdate: { ...artifactUpdate, artifact } };
-    }
-    if ("statusUpdate" in event) {
-      const { statusUpdate } = event;
-      const status = await this.#status(statusUpdate.status, statusUpdate.taskId);
-      return status === statusUpdate.status ? event : { statusUpdate: { ...statusUpdate, status } };
-    }
-    if ("message" in event) return { message: await this.#message(event.message, event.message.contextId ?? "") };
-    const { task } = event;
-    const status = await this.#status(task.status, task.id);
-    if (task.artifacts === undefined) return { task: { ...task, status } };
-    const artifacts: Artifact[] = [];
-    for (const artifact of task.artifacts) artifacts.push(await this.#artifact(artifact, task.id));
-    return { task: { ...task, status, artifacts } };
-  };
-
-  async #artifact(artifact: Artifact, taskId: string): Promise<Artifact> {
-    const parts = await this.#all(artifact.parts, `${taskId} ${artifact.artifactId}`);
-    return parts === artifact.parts ? artifact : { ...artifact, parts };
-  }
-
-  async #status(status: TaskStatus, taskId: string): Promise<TaskStatus> {
-    if (status.message === undefined) return status;
-    const message = await this.#message(status.message, taskId);
-    return message === status.message ? status : { ...status, message };
-  }
-
-  async #message(message: Message, place: string): Promise<Message> {
-    const parts = await this.#all(message.parts, `${place} ${message.messageId}`);
-    return parts === message.parts ? message : { ...message, parts };
-  }
-
-  async #all(parts: readonly Part[], place: string): Promise<readonly Part[]> {
-    if (!parts.some(needsUpload)) return parts;
-    return Promise.all(parts.map((part) => (needsUpload(part) ? this.#one(part, place) : part)));
-  }
+  const known = new BoundedMap<string, string>(MAX_REMEMBERED);
 
   /** A file that cannot be uploaded is represented by its name, as without uploads. */
-  async #one(part: RawPart, place: string): Promise<Part> {
-    const key = `${place} ${part.filename ?? ""} ${part.raw.length} ${part.raw.slice(-64)}`;
-    const known = this.#known.get(key);
-    if (known !== undefined) return withFileId(part, known);
+  async function prepareFile(part: RawPart, place: string): Promise<Part> {
+    const { filename: name = DEFAULT_NAME, mediaType = DEFAULT_MEDIA_TYPE, raw } = part;
+    const key = `${place} ${part.filename ?? ""} ${raw.length} ${raw.slice(-64)}`;
     try {
-      const fileId = await this.#upload({
-        name: part.filename ?? DEFAULT_NAME,
-        mediaType: part.mediaType ?? DEFAULT_MEDIA_TYPE,
-        bytes: Buffer.from(part.raw, "base64"),
-      });
-      this.#known.set(key, fileId);
+      const fileId = known.get(key) ?? (await upload({ name, mediaType, bytes: Buffer.from(raw, "base64") }));
+      known.set(key, fileId);
       return withFileId(part, fileId);
     } catch (error) {
-      this.#log.warn({ err: error }, "A file could not be uploaded to Xiaoyi.");
+      log.warn({ err: error }, "A file could not be uploaded to Xiaoyi.");
       return part;
     }
   }
+
+  /** Returns the holder itself if it has no files. */
+  async function prepareParts<T extends { readonly parts: readonly Part[] }>(holder: T, place: string): Promise<T> {
+    if (!holder.parts.some(needsUpload)) return holder;
+    const parts = holder.parts.map((part) => (needsUpload(part) ? prepareFile(part, place) : part));
+    return { ...holder, parts: await Promise.all(parts) };
+  }
+
+  async function prepareArtifact(artifact: Artifact, taskId: string): Promise<Artifact> {
+    return prepareParts(artifact, `${taskId} ${artifact.artifactId}`);
+  }
+
+  async function prepareStatus(status: TaskStatus, taskId: string): Promise<TaskStatus> {
+    if (status.message === undefined) return status;
+    return { ...status, message: await prepareParts(status.message, `${taskId} ${status.message.messageId}`) };
+  }
+
+  return async (event) => {
+    if ("artifactUpdate" in event) {
+      const { artifactUpdate: update } = event;
+      const artifact = await prepareArtifact(update.artifact, update.taskId);
+      return artifact === update.artifact ? event : { artifactUpdate: { ...update, artifact } };
+    }
+    if ("statusUpdate" in event) {
+      const { statusUpdate: update } = event;
+      return { statusUpdate: { ...update, status: await prepareStatus(update.status, update.taskId) } };
+    }
+    if ("message" in event) {
+      const { contextId = "", messageId } = event.message;
+      return { message: await prepareParts(event.message, `${contextId} ${messageId}`) };
+    }
+    const { task } = event;
+    const status = await prepareStatus(task.status, task.id);
+    if (task.artifacts === undefined) return { task: { ...task, status } };
+    const artifacts: Artifact[] = [];
+    for (const artifact of task.artifacts) artifacts.push(await prepareArtifact(artifact, task.id));
+    return { task: { ...task, status, artifacts } };
+  };
 }
 
 function needsUpload(part: Part): part is RawPart {

@@ -9,7 +9,7 @@ import { xiaoyiMetadata } from "../../dialects/xiaoyi/metadata.ts";
 import { ANSWER_DELIVERY } from "../../dialects/xiaoyi/ports.ts";
 import { DIALECT_NAME as HTTP_NAME } from "../../dialects/xiaoyi-http/index.ts";
 import { DIALECT_NAME as LINK_NAME } from "../../dialects/xiaoyi-link/index.ts";
-import { encodeReplyAddress, toReplyAddress } from "../../dialects/xiaoyi-link/owed-replies.ts";
+import { toReplyAddress } from "../../dialects/xiaoyi-link/owed-replies.ts";
 import { hasErrorCode, ProtocolError } from "../../model/errors.ts";
 import { isObject, type JsonValue } from "../../model/json.ts";
 import type { Dispatcher, ReplyTo } from "../../model/operation.ts";
@@ -167,5 +167,5 @@ function addressInHistory({ history = [] }: Task): string | undefined {
   const address = toReplyAddress(links.at(-1));
   if (address === undefined) return undefined;
   const frames = links.flatMap((link) => toReplyAddress(link)?.frames ?? []);
-  return encodeReplyAddress({ ...address, frames, receiver: "" });
+  return JSON.stringify({ ...address, frames, receiver: "" });
 }

@@ -4,8 +4,10 @@ import type { Carrier, CarrierHost, ConnectionTrouble } from "../../dialects/car
 import type { DialectTools } from "../../dialects/contract.ts";
 import { DEFAULT_LANGUAGE } from "../../dialects/xiaoyi/phone-texts.ts";
 import { ANSWER_DELIVERY } from "../../dialects/xiaoyi/ports.ts";
+import { createFileUploads } from "../../dialects/xiaoyi/upload.ts";
 import { DIALECT_NAME, LinkAgent } from "../../dialects/xiaoyi-link/index.ts";
 import type { BackoffPolicy } from "../../model/backoff.ts";
+import { omitUndefined } from "../../model/omit-undefined.ts";
 import { NORMAL_CLOSURE } from "../../wire/connection.ts";
 import type { Link } from "../../wire/link.ts";
 import { dialWebSocket } from "../../wire/websocket-dial.ts";
@@ -70,10 +72,11 @@ async function openLink(
     cleared: createRecordMap(() => host.records, SPACES.linkContexts(agentId), log),
     // The platform does not identify users here: all callers of the agent are its owner.
     notifications: phones.notificationsFor({ ...entry, dialect: DIALECT_NAME, owner, language, devices: "all" }),
-    ...(heartbeatMs === undefined ? undefined : { times: { heartbeatMs } }),
-    ...(uid === undefined || apiKey === undefined
-      ? undefined
-      : { upload: createPlatformUpload({ uid, apiKey }, entry.uploadUrl) }),
+    times: omitUndefined({ heartbeatMs }),
+    prepare:
+      uid === undefined || apiKey === undefined
+        ? undefined
+        : createFileUploads(createPlatformUpload({ uid, apiKey }, entry.uploadUrl), log),
   });
   await agent.load();
   return {

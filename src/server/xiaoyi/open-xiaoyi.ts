@@ -5,7 +5,7 @@ import type { Carrier, CarrierHost, Records } from "../../dialects/carrier.ts";
 import type { Dialect, DialectTools } from "../../dialects/contract.ts";
 import { DEFAULT_LANGUAGE, type Language } from "../../dialects/xiaoyi/phone-texts.ts";
 import type { RenderMode } from "../../dialects/xiaoyi/render/renderer.ts";
-import { FileUploads, type UploadAccount } from "../../dialects/xiaoyi/upload.ts";
+import { createFileUploads, type UploadAccount } from "../../dialects/xiaoyi/upload.ts";
 import { type Access, createXiaoyiHttp, DIALECT_NAME, type Entry } from "../../dialects/xiaoyi-http/index.ts";
 import { xiaoyiLink } from "../../dialects/xiaoyi-link/index.ts";
 import type { BackoffPolicy } from "../../model/backoff.ts";
@@ -125,7 +125,7 @@ function openXiaoyiHttp(
       notifications: phones.notificationsFor({ ...notified, devices: "session" }),
       cleared: createRecordMap(records, SPACES.httpContexts(agent, owner), log),
       intake: phones.intake,
-      uploads: upload && new FileUploads(createPlatformUpload(upload, upload.url), log),
+      prepare: upload && createFileUploads(createPlatformUpload(upload, upload.url), log),
     };
     entries.set(agent, [...(entries.get(agent) ?? []), entry]);
   }

@@ -11,6 +11,7 @@ import type { Link } from "../../../wire/link.ts";
 import { createLinkPair } from "../../../wire/testing/link-pair.ts";
 import { ANSWER_DELIVERY } from "../../xiaoyi/ports.ts";
 import { NOTIFICATION_ROUTE, RecordedNotifications } from "../../xiaoyi/testing/recorded-notifications.ts";
+import { createFileUploads, type UploadFile } from "../../xiaoyi/upload.ts";
 import { LinkAgent } from "../bind-link.ts";
 import type { LinkAgentOptions } from "../options.ts";
 
@@ -21,12 +22,10 @@ export const ROUTE = `link:${AGENT_ID}`;
 
 interface StageOptions
   extends Partial<
-    Pick<
-      LinkAgentOptions,
-      "agentId" | "cleared" | "intake" | "language" | "mode" | "notifications" | "times" | "upload"
-    >
+    Pick<LinkAgentOptions, "agentId" | "cleared" | "intake" | "language" | "mode" | "notifications" | "times">
   > {
   readonly agent: Agent;
+  readonly upload?: UploadFile;
   /** The stage of an earlier process. */
   readonly after?: Stage;
   readonly limits?: { readonly maxDepth: number; readonly maxParts: number };
@@ -92,7 +91,7 @@ export class Stage {
       language: options.language ?? "en",
       // Most tests do not depend on time, and would all have to advance it.
       times: { finalAfterMs: 0, ...options.times },
-      ...(options.upload === undefined ? undefined : { upload: options.upload }),
+      prepare: options.upload && createFileUploads(options.upload, log),
       cleared: options.cleared,
       intake: options.intake,
       notifications: options.notifications,
