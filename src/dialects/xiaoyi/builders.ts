@@ -1,7 +1,8 @@
 /** Content other than text that agents can send to a device. Other clients show the fallback text. */
 
-import type { JsonObject, JsonValue } from "../../model/json.ts";
+import type { JsonObject } from "../../model/json.ts";
 import type { Part } from "../../model/message.ts";
+import { omitUndefined } from "../../model/omit-undefined.ts";
 import { fallbackTextOf, reasoningPart, showablePart } from "./metadata.ts";
 
 export interface Shown {
@@ -74,7 +75,7 @@ function command({ name, namespace, payload, ...shown }: CommandOptions): Part {
 
 /** Opens a page or an app. */
 function deeplink({ appName, appType, packageName, url, ...shown }: DeeplinkOptions): Part {
-  const payload = { url, appName, ...withoutUndefined({ packageName, appType }) };
+  const payload = { url, appName, ...omitUndefined({ packageName, appType }) };
   return command({ namespace: "Command", name: "Deeplink", payload, ...shown });
 }
 
@@ -96,7 +97,7 @@ function cards(all: readonly Card[], shown: Shown = {}): Part {
   const cardsInfo = all.map(({ cardData, cardName, displayType }) => ({
     cardName,
     cardData,
-    ...withoutUndefined({ displayType }),
+    ...omitUndefined({ displayType }),
   }));
   return toShowablePart({ cardsInfo }, shown);
 }
@@ -114,7 +115,7 @@ function chips(all: readonly (Chip | string)[], shown: Shown = {}): Part {
 function toChip({ domain = "AIGC", icon, text }: Chip): JsonObject {
   const content = `superlink://vassistant?text=${text.replaceAll(/[%&#+\s]/g, encodeURIComponent)}&startmode=recognize`;
   if ([...text].length > MAX_CHIP_LENGTH) throw new RangeError(`A chip has at most ${MAX_CHIP_LENGTH} characters.`);
-  return { content, domain, ...withoutUndefined({ icon }) };
+  return { content, domain, ...omitUndefined({ icon }) };
 }
 
 /** Sources of an answer. */
@@ -129,7 +130,7 @@ function toReference({ imageUrl, name, open = "xiaoyi", source, subTitle, title,
       type: "leftPictureRightText",
       params: {
         title,
-        ...withoutUndefined({ subTitle }),
+        ...omitUndefined({ subTitle }),
         link: { webLink: { startMode: open === "browser" ? 1 : 0, url } },
         ...(imageUrl === undefined ? undefined : { imageInfo: { small: { url: imageUrl } } }),
       },
@@ -153,11 +154,6 @@ function loginLink({
   readonly agentId: string;
 }): string {
   return `[${label}](superlink://vassistant?hwIdAuth=phone&appId=${encodeURIComponent(appId)}&agentId=${encodeURIComponent(agentId)})`;
-}
-
-function withoutUndefined(members: Readonly<Record<string, JsonValue | undefined>>): JsonObject {
-  const present = Object.entries(members).filter((entry): entry is [string, JsonValue] => entry[1] !== undefined);
-  return Object.fromEntries(present);
 }
 
 export const xiaoyi = { command, deeplink, action, location, card, cards, chips, references, reasoning, loginLink };

@@ -34,11 +34,10 @@ export function verifySignature(
   secretKey: string,
   { sign, timestamp }: SignedTimestamp,
   now: number,
-  windowMs: number = SIGNATURE_WINDOW_MS,
 ): SignatureVerdict {
   if (timestamp === undefined || sign === undefined || !TIMESTAMP.test(timestamp)) return "wrong";
   if (!secretsEqual(sign, signTimestamp(secretKey, timestamp))) return "wrong";
-  return Math.abs(now - Number(timestamp)) < windowMs ? "good" : "stale";
+  return Math.abs(now - Number(timestamp)) < SIGNATURE_WINDOW_MS ? "good" : "stale";
 }
 
 /** In constant time for any lengths, as it compares keyed digests. */

@@ -1,7 +1,8 @@
 /** Maintains one connection: reopens it whenever it closes, until too many attempts in a row have failed. */
-import type { ConnectionTrouble, DialledConnection } from "../../dialects/carrier.ts";
+import type { DialledConnection } from "../../dialects/carrier.ts";
 import type { DialectTools } from "../../dialects/contract.ts";
 import { type Backoff, createBackoff } from "../../model/backoff.ts";
+import { omitUndefined } from "../../model/omit-undefined.ts";
 import { type Closure, type Connection, INTERNAL_ERROR_CLOSURE } from "../../wire/connection.ts";
 import { DialError } from "../../wire/websocket-dial.ts";
 
@@ -104,22 +105,18 @@ export class DialLoop {
     const { failure, message, status } = error instanceof DialError ? error : toDialError(error);
     if (this.#lastError === message) return;
     this.#lastError = message;
-    const fields = { ...about, failure, ...(status === undefined ? undefined : { status }), reason: message };
-    const hint = status === undefined ? undefined : this.#explain({ kind: "refused", status });
+    const fields = { ...about, failure, ...omitUndefined({ status }), reason: message };
+    const hint = status === undefined ? undefined : this.#connection.explain?.({ kind: "refused", status });
     this.#tools.log.warn(fields, hint ?? `Could not connect to ${label}; will retry.`);
   }
 
   #logClosure(closure: Closure, lastedMs: number): void {
     const { about, label } = this.#connection;
     this.#tools.log.warn({ ...about, ...closure }, `The connection to ${label} has closed; will reconnect.`);
-    const hint = this.#explained ? undefined : this.#explain({ kind: "closed", lastedMs, ...closure });
+    const hint = this.#explained ? undefined : this.#connection.explain?.({ kind: "closed", lastedMs, ...closure });
     if (hint === undefined) return;
     this.#explained = true;
     this.#tools.log.warn(about, hint);
-  }
-
-  #explain(trouble: ConnectionTrouble): string | undefined {
-    return this.#connection.explain?.(trouble);
   }
 
   #giveUp(): void {

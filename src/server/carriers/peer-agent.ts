@@ -5,7 +5,6 @@ import { createForwardingAgent } from "../../agents/forward.ts";
 import type { Carrier, PeerCaller } from "../../dialects/carrier.ts";
 import type { Agent } from "../../engine/agent.ts";
 import { ProtocolError } from "../../model/errors.ts";
-import type { CallContext, Operation, OutcomeOf } from "../../model/operation.ts";
 
 interface PeerAgentOptions extends Omit<AgentDefinition, "run"> {
   /** Name of the carrier. */
@@ -14,44 +13,32 @@ interface PeerAgentOptions extends Omit<AgentDefinition, "run"> {
   readonly peer: string;
 }
 
-const PEER = Symbol("carrier peer");
+const BIND = Symbol("bind carrier peer");
 
 interface PeerAgent extends Agent {
-  readonly [PEER]: CarrierPeer;
+  readonly [BIND]: (carriers: readonly Carrier[]) => void;
 }
 
+/** Not callable until the server has opened its carriers. */
 export function createPeerAgent({ carrier, peer: id, ...definition }: PeerAgentOptions): PeerAgent {
-  const peer = new CarrierPeer(carrier, id);
-  return Object.assign(createForwardingAgent({ ...definition, peer }), { [PEER]: peer });
+  let caller: PeerCaller | undefined;
+  const peer: PeerCaller = {
+    get can() {
+      return caller?.can;
+    },
+    async dispatch(operation, call) {
+      if (caller !== undefined) return caller.dispatch(operation, call);
+      throw new ProtocolError("UNAVAILABLE", `The agent cannot be reached: this server has no carrier ${carrier}.`);
+    },
+  };
+  return Object.assign(createForwardingAgent({ ...definition, peer }), {
+    [BIND]: (carriers: readonly Carrier[]) => {
+      caller = carriers.find(({ name }) => name === carrier)?.peer?.(id);
+    },
+  });
 }
 
 /** Makes these agents callable. */
 export function bindPeers(agents: Readonly<Record<string, Agent>>, carriers: readonly Carrier[]): void {
-  for (const agent of Object.values(agents)) {
-    if (PEER in agent) (agent as PeerAgent)[PEER].bind(carriers);
-  }
-}
-
-class CarrierPeer implements PeerCaller {
-  readonly #carrier: string;
-  readonly #id: string;
-  #caller: PeerCaller | undefined;
-
-  constructor(carrier: string, id: string) {
-    this.#carrier = carrier;
-    this.#id = id;
-  }
-
-  bind(carriers: readonly Carrier[]): void {
-    this.#caller = carriers.find(({ name }) => name === this.#carrier)?.peer?.(this.#id);
-  }
-
-  get can(): PeerCaller["can"] {
-    return this.#caller?.can;
-  }
-
-  async dispatch<O extends Operation>(operation: O, call: Pick<CallContext, "signal">): Promise<OutcomeOf<O>> {
-    if (this.#caller !== undefined) return this.#caller.dispatch(operation, call);
-    throw new ProtocolError("UNAVAILABLE", `The agent cannot be reached: this server has no carrier ${this.#carrier}.`);
-  }
+  for (const agent of Object.values(agents)) if (BIND in agent) (agent as PeerAgent)[BIND](carriers);
 }

@@ -8,6 +8,7 @@ import { type Language, phoneText } from "../../dialects/xiaoyi/phone-texts.ts";
 import type { Bindings } from "../../dialects/xiaoyi-http/index.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
+import { omitUndefined } from "../../model/omit-undefined.ts";
 import { CarrierError, type Exchanger } from "../../wire/exchange.ts";
 import { JsonParseError, parseJson } from "../../wire/parse-json.ts";
 import { SPACES } from "./record-map.ts";
@@ -36,7 +37,7 @@ export function createAccountExchange(
       code: authCode,
       client_id: clientId,
       client_secret: clientSecret,
-      ...(redirectUri === undefined ? undefined : { redirect_uri: redirectUri }),
+      ...omitUndefined({ redirect_uri: redirectUri }),
     });
     const { status, text } = await post(exchanger, tokenUrl, form.toString(), language);
     const answer = parseObject(text);
@@ -48,19 +49,13 @@ export function createAccountExchange(
   };
 }
 
-async function post(
-  exchanger: Exchanger,
-  url: string,
-  body: string,
-  language: Language,
-): Promise<{ status: number; text: string }> {
+async function post(exchanger: Exchanger, url: string, body: string, language: Language) {
   const headers = { "content-type": "application/x-www-form-urlencoded", accept: "application/json" };
   try {
     const answer = await exchanger({ method: "POST", url, headers, body, timeoutMs: TIMEOUT_MS });
     return { status: answer.status, text: await answer.text() };
   } catch (error) {
-    if (error instanceof CarrierError) throw unavailable(language, error);
-    throw error;
+    throw error instanceof CarrierError ? unavailable(language, error) : error;
   }
 }
 
@@ -93,12 +88,10 @@ function parseObject(text: string): JsonObject | undefined {
   }
 }
 
-/** Accounts of logged-in users, by login session. */
-
 /** Maximum number of logins; the oldest are evicted, and those users are asked to log in again. */
 const MAX_BINDINGS = 100_000;
 
-/** The bindings of one entry. */
+/** The accounts of the users who logged in to one entry. */
 export function createBindings(records: () => Records, agent: string, owner: string): Bindings {
   const keyOf = (loginSessionId: string) => JSON.stringify([agent, owner, loginSessionId]);
   return {

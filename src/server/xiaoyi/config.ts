@@ -1,38 +1,19 @@
 /** The Xiaoyi configuration: its types, its rules, how it is displayed and which values are secret. */
 
 import type { z } from "zod";
-import type { BackoffPolicy } from "../../model/backoff.ts";
 import { formatDuration } from "../../model/duration.ts";
 import { isObject } from "../../model/json.ts";
 import { checkAgentExists, type Fields, type Finding, fieldsOf, listOf, type Path } from "../config/problems.ts";
 import { formatSize, membersOf, type ShownValues } from "../config/value-types.ts";
 import { DIAL_IN_CREDENTIALS, HTTP_ACCESS, type xiaoyi } from "./config-schema.ts";
 import type { XiaoyiOptions } from "./open-xiaoyi.ts";
-import type { XiaoyiFilesOptions, XiaoyiPushOptions } from "./phone-services.ts";
+import type { XiaoyiPushOptions } from "./phone-services.ts";
 
 type ParsedXiaoyi = z.output<typeof xiaoyi>;
 
-export interface XiaoyiConfig {
-  readonly http: readonly XiaoyiHttpConfig[];
-  readonly links: readonly XiaoyiLinkConfig[];
-  readonly files: Required<XiaoyiFilesOptions>;
-}
+export type XiaoyiConfig = ReturnType<typeof toXiaoyiConfig>;
 
-type ParsedXiaoyiHttp = ParsedXiaoyi["http"][number];
-type ParsedXiaoyiLink = ParsedXiaoyi["links"][number];
-
-interface XiaoyiHttpConfig extends Omit<ParsedXiaoyiHttp, "push" | "sessionTtl"> {
-  readonly sessionTtlMs: number;
-  readonly push?: XiaoyiPushOptions;
-}
-
-interface XiaoyiLinkConfig extends Omit<ParsedXiaoyiLink, "heartbeat" | "push" | "reconnect"> {
-  readonly heartbeatMs: number;
-  readonly reconnect: BackoffPolicy;
-  readonly push?: XiaoyiPushOptions;
-}
-
-export function toXiaoyiConfig({ files, http, links }: ParsedXiaoyi): XiaoyiConfig {
+export function toXiaoyiConfig({ files, http, links }: ParsedXiaoyi) {
   const { keep, quota, timeout, ...rest } = files;
   return {
     http: http.map(({ push, sessionTtl, ...entry }) => ({ ...entry, sessionTtlMs: sessionTtl, ...toPhonePush(push) })),
@@ -46,7 +27,7 @@ export function toXiaoyiConfig({ files, http, links }: ParsedXiaoyi): XiaoyiConf
   };
 }
 
-function toPhonePush(push: ParsedXiaoyiHttp["push"]): { readonly push?: XiaoyiPushOptions } {
+function toPhonePush(push: ParsedXiaoyi["http"][number]["push"]): { readonly push?: XiaoyiPushOptions } {
   if (push === undefined) return {};
   const { spacing, ...rest } = push;
   return { push: { ...rest, spacingMs: spacing } };
@@ -64,10 +45,7 @@ export function checkXiaoyi(section: Fields, agents: Fields): readonly Finding[]
 
 function checkXiaoyiLink(entry: Fields, agents: Fields, path: Path): readonly Finding[] {
   const findings = [...checkAgentExists(entry.agent, agents, [...path, "agent"])];
-  if ((entry.uid === undefined) !== (entry.apiKey === undefined)) {
-    findings.push({ path, message: "needs both of uid and apiKey, or neither" });
-  }
-  findings.push(...checkXiaoyiPush(entry, path));
+  findings.push(...checkPair(entry, "uid", "apiKey", path), ...checkXiaoyiPush(entry, path));
   const backup = fieldsOf(entry.backup);
   const given = ["servername", "fingerprint", "insecure"].filter((key) => backup[key] !== undefined);
   if (given.length > 1) {
@@ -81,10 +59,7 @@ function checkXiaoyiHttp(entry: Fields, agents: Fields, path: Path): readonly Fi
   const given = HTTP_ACCESS.filter((key) => entry[key] !== undefined);
   if (given.length === 0) findings.push({ path, message: "needs ak with sk, apiKey, or oauth" });
   if (given.length > 1) findings.push({ path, message: `has ${given.join(" and ")}; the platform uses one of them` });
-  if ((entry.ak === undefined) !== (entry.sk === undefined)) {
-    findings.push({ path, message: "needs both of ak and sk, or neither" });
-  }
-  findings.push(...checkXiaoyiPush(entry, path));
+  findings.push(...checkPair(entry, "ak", "sk", path), ...checkXiaoyiPush(entry, path));
   for (const key of ["header", "query"]) {
     if (entry[key] !== undefined && entry.apiKey === undefined) {
       findings.push({ path: [...path, key], message: "has a meaning only beside apiKey" });
@@ -93,14 +68,19 @@ function checkXiaoyiHttp(entry: Fields, agents: Fields, path: Path): readonly Fi
   return findings;
 }
 
+function checkPair(fields: Fields, one: string, other: string, path: Path): readonly Finding[] {
+  const isPair = (fields[one] === undefined) === (fields[other] === undefined);
+  return isPair ? [] : [{ path, message: `needs both of ${one} and ${other}, or neither` }];
+}
+
 /** Notifications are signed, however the platform authenticates. */
-function checkXiaoyiPush(entry: Fields, path: Path): readonly Finding[] {
+function checkXiaoyiPush(entry: Fields, entryPath: Path): readonly Finding[] {
   if (entry.push === undefined) return [];
   const push = fieldsOf(entry.push);
-  if ((push.ak === undefined) !== (push.sk === undefined)) {
-    return [{ path: [...path, "push"], message: "needs both of ak and sk, or neither" }];
-  }
-  return (push.sk ?? entry.sk) === undefined ? [{ path: [...path, "push"], message: "needs ak and sk" }] : [];
+  const path = [...entryPath, "push"];
+  const findings = checkPair(push, "ak", "sk", path);
+  if (findings.length > 0) return findings;
+  return (push.sk ?? entry.sk) === undefined ? [{ path, message: "needs ak and sk" }] : [];
 }
 
 /** An agent that dials in authenticates by a signature or an API key; both may be allowed. */
@@ -141,21 +121,25 @@ export function* xiaoyiValues({ files, http, links }: XiaoyiConfig): ShownValues
     yield* membersOf(path, rest);
     yield* membersOf(`${path}.backup`, backup);
     yield [`${path}.heartbeat`, formatDuration(heartbeatMs)];
-    yield [`${path}.reconnect.first`, formatDuration(reconnect.baseMs)];
-    yield [`${path}.reconnect.longest`, formatDuration(reconnect.capMs)];
-    yield [`${path}.reconnect.tries`, reconnect.maxTries];
-    yield [`${path}.reconnect.stableAfter`, formatDuration(reconnect.resetAfterMs)];
+    yield* membersOf(`${path}.reconnect`, {
+      first: formatDuration(reconnect.baseMs),
+      longest: formatDuration(reconnect.capMs),
+      tries: reconnect.maxTries,
+      stableAfter: formatDuration(reconnect.resetAfterMs),
+    });
     yield* phonePushValues(path, push);
   }
   if (http.length + links.length === 0) return;
-  yield ["xiaoyi.files.maxBytes", formatSize(files.maxBytes)];
-  yield ["xiaoyi.files.timeout", formatDuration(files.timeoutMs)];
-  yield ["xiaoyi.files.allowHosts", files.allowHosts];
-  yield ["xiaoyi.files.quota", formatSize(files.quotaBytes)];
-  yield ["xiaoyi.files.keep", formatDuration(files.keepMs)];
+  yield* membersOf("xiaoyi.files", {
+    maxBytes: formatSize(files.maxBytes),
+    timeout: formatDuration(files.timeoutMs),
+    allowHosts: files.allowHosts,
+    quota: formatSize(files.quotaBytes),
+    keep: formatDuration(files.keepMs),
+  });
 }
 
-function* phonePushValues(path: string, push: XiaoyiHttpConfig["push"]): ShownValues {
+function* phonePushValues(path: string, push: XiaoyiPushOptions | undefined): ShownValues {
   if (push === undefined) return;
   const { spacingMs, ...rest } = push;
   yield* membersOf(`${path}.push`, rest);

@@ -12,7 +12,7 @@ import type { BackoffPolicy } from "../../model/backoff.ts";
 import { ANONYMOUS } from "../../model/caller.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
-import type { Clock, Log } from "../../model/ports.ts";
+import type { Log } from "../../model/ports.ts";
 import type { ServeOptions } from "../options.ts";
 import { type AccountServer, createAccountExchange, createBindings } from "./accounts.ts";
 import { dialInsOf } from "./dial-in-agent.ts";
@@ -37,14 +37,21 @@ export interface XiaoyiOptions {
   readonly files?: XiaoyiFilesOptions;
 }
 
-/** One agent that dials the platform. */
-export interface XiaoyiLinkOptions extends DialledEntry {
+/** Options of an agent in either access mode. */
+interface XiaoyiEntryOptions {
+  readonly agent: string;
   /** The owner of its tasks. */
   readonly owner?: string;
   /** `phone` (the default) or `spec`. */
   readonly render?: RenderMode;
   /** Language of the server's own texts: `zh` (the default) or `en`. */
   readonly language?: Language;
+  /** Notifies users who left before the answer arrived. */
+  readonly push?: XiaoyiPushOptions;
+}
+
+/** One agent that dials the platform. */
+export interface XiaoyiLinkOptions extends XiaoyiEntryOptions, DialledEntry {
   /** Interval between heartbeats. Default: 20 s. */
   readonly heartbeatMs?: number;
   /** Delays before a closed link is reopened. Defaults: `RECONNECT`. */
@@ -54,15 +61,10 @@ export interface XiaoyiLinkOptions extends DialledEntry {
   readonly apiKey?: string;
   /** Upload URL. Default: Huawei's server. */
   readonly uploadUrl?: string;
-  /** Notifies the user if they left before the answer arrived. */
-  readonly push?: XiaoyiPushOptions;
 }
 
-/** The agents that the platform may call over HTTP. */
-
 /** One agent, called by the platform over HTTP. Exactly one of `ak` with `sk`, `apiKey` and `oauth`. */
-interface XiaoyiHttpEntryOptions {
-  readonly agent: string;
+interface XiaoyiHttpEntryOptions extends XiaoyiEntryOptions {
   readonly ak?: string;
   readonly sk?: string;
   readonly apiKey?: string;
@@ -73,66 +75,45 @@ interface XiaoyiHttpEntryOptions {
   readonly oauth?: { readonly clientId: string; readonly clientSecret: string };
   /** The server where users log in, or a function from a login's authorization code to the account. */
   readonly account?: AccountServer | ((authCode: string) => Promise<JsonObject>);
-  /** The owner of its tasks. */
-  readonly owner?: string;
-  /** `phone` (the default) or `spec`. */
-  readonly render?: RenderMode;
-  /** Language of the server's own texts: `zh` (the default) or `en`. */
-  readonly language?: Language;
   /** Lifetime of a session. Default: 7 days. */
   readonly sessionTtlMs?: number;
-  /** Notifies users who left before the answer arrived. */
-  readonly push?: XiaoyiPushOptions;
   /** Lets the agent send files to the phone. Default for `url`: Huawei's server. */
   readonly upload?: UploadAccount & { readonly url?: string };
 }
 
 interface XiaoyiHttpContext {
-  readonly clock: Clock;
   /** The default owner of an agent's tasks. */
   readonly defaultOwner: (agent: string) => string;
   /** Throws before the server has started. */
   readonly records: () => Records;
-  readonly agents: ReadonlySet<string>;
   readonly phones: Pick<PhoneServices, "intake" | "notificationsFor">;
   readonly log: Log;
 }
 
 const SESSION_MS = 7 * 24 * 60 * 60 * 1_000;
 
-/** Throws a TypeError for an invalid entry. */
-function openXiaoyiHttp(
-  options: readonly XiaoyiHttpEntryOptions[],
-  { agents, clock, defaultOwner, log, phones, records }: XiaoyiHttpContext,
-): Dialect {
-  const entries = new Map<string, Entry[]>();
-  for (const option of options) {
-    const { account, agent, owner = defaultOwner(agent), render = "phone", sessionTtlMs = SESSION_MS } = option;
-    const { language = DEFAULT_LANGUAGE } = option;
-    if (!agents.has(agent)) throw new TypeError(`xiaoyi.http: there is no agent "${agent}".`);
-    const exchange = typeof account === "object" ? createAccountExchange(account, language) : account;
-    const accounts = exchange && { exchange, bindings: createBindings(records, agent, owner) };
-    const { ak, push, sk, upload } = option;
-    const notified = { dialect: DIALECT_NAME, agent, owner, language, push, ak, sk } as const;
-    const entry = {
-      access: accessOf(option),
-      owner,
-      render,
-      language,
-      sessionTtlMs,
-      accounts,
-      // HTTP callers may be different users: none is notified of another's requests.
-      notifications: phones.notificationsFor({ ...notified, devices: "session" }),
-      cleared: createRecordMap(records, SPACES.httpContexts(agent, owner), log),
-      intake: phones.intake,
-      prepare: upload && createFileUploads(createPlatformUpload(upload, upload.url), log),
-    };
-    entries.set(agent, [...(entries.get(agent) ?? []), entry]);
-  }
-  return createXiaoyiHttp({ clock, log }, { entriesFor: (agent) => entries.get(agent) ?? NO_ENTRIES });
+/** Throws a TypeError for invalid options. */
+function createHttpEntry(
+  options: XiaoyiHttpEntryOptions,
+  { defaultOwner, log, phones, records }: XiaoyiHttpContext,
+): Entry {
+  const { account, agent, ak, language = DEFAULT_LANGUAGE, owner = defaultOwner(agent), push, sk, upload } = options;
+  const exchange = typeof account === "object" ? createAccountExchange(account, language) : account;
+  const notified = { dialect: DIALECT_NAME, agent, owner, language, push, ak, sk } as const;
+  return {
+    access: accessOf(options),
+    owner,
+    render: options.render ?? "phone",
+    language,
+    sessionTtlMs: options.sessionTtlMs ?? SESSION_MS,
+    accounts: exchange && { exchange, bindings: createBindings(records, agent, owner) },
+    // HTTP callers may be different users: none is notified of another's requests.
+    notifications: phones.notificationsFor({ ...notified, devices: "session" }),
+    cleared: createRecordMap(records, SPACES.httpContexts(agent, owner), log),
+    intake: phones.intake,
+    prepare: upload && createFileUploads(createPlatformUpload(upload, upload.url), log),
+  };
 }
-
-const NO_ENTRIES: readonly Entry[] = [];
 
 function accessOf({ agent, ak, apiKey, header = "Authorization", oauth, query, sk }: XiaoyiHttpEntryOptions): Access {
   const given: Access[] = [];
@@ -165,14 +146,14 @@ export function createXiaoyi(tools: DialectTools, options: XiaoyiServeOptions): 
     return opened;
   };
   const phones = openPhoneServices(files, { ...tools, ...location, uniqueId: ids.message, host });
-  const xiaoyiHttp = openXiaoyiHttp(http, {
-    clock,
-    agents: new Set(Object.keys(agents)),
-    records: () => host().records,
-    defaultOwner: owners,
-    phones,
-    log,
-  });
+  const entries = new Map<string, Entry[]>();
+  for (const entry of http) {
+    const { agent } = entry;
+    if (!Object.hasOwn(agents, agent)) throw new TypeError(`xiaoyi.http: there is no agent "${agent}".`);
+    const created = createHttpEntry(entry, { records: () => host().records, defaultOwner: owners, phones, log });
+    entries.set(agent, [...(entries.get(agent) ?? []), created]);
+  }
+  const xiaoyiHttp = createXiaoyiHttp({ clock, log }, { entriesFor: (agent) => entries.get(agent) ?? [] });
 
   // The code for dialling and accepting links is loaded only if it is used.
   async function carriers(host: CarrierHost): Promise<readonly Carrier[]> {

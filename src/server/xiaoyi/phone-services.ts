@@ -88,30 +88,28 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 const MAX_RESPONSE_BYTES = 64 * 1024;
 
 export function openPhoneServices(files: XiaoyiFilesOptions, deps: PhoneServicesContext): PhoneServices {
-  const { clock, log, meter } = deps;
+  const { clock, log } = deps;
   const { folder } = pathsBesideStore(deps);
+  const { allowHosts = [], maxBytes = 30 * MEBIBYTE, timeoutMs = 60_000 } = files;
   const { keepMs = 7 * DAY_MS, quotaBytes = 1024 * MEBIBYTE } = files;
+  const fetch = createGuardedFetch({ allow: allowHosts, maxBytes, timeoutMs, maxRedirects: 0 });
   const store = new FileStore({ folder, quotaBytes, keepMs, clock, log });
   const devices = new DeviceSpacing(() => deps.host().records, log);
   /** By entry: several HTTP entries of an agent may differ in their credentials alone. */
   const notifications = new Map<string, PhoneNotifications>();
   return {
-    intake: createFileIntake({ fetch: createFileFetch(files), store, log }),
+    intake: createFileIntake({ fetch, store, log }),
     notificationsFor({ agent, dialect, language, owner, push, ...entry }) {
       if (push === undefined) return undefined;
       const id = { dialect, agent, owner, apiId: push.apiId };
       const known = notifications.get(entryKey(id));
       if (known !== undefined) return known;
       const made = new PhoneNotifications({
+        ...deps,
         entry: id,
         language,
         everyDevice: (push.devices ?? entry.devices) === "all",
         push: createSender({ agent, language, ...entry }, push, devices, deps),
-        host: deps.host,
-        uniqueId: deps.uniqueId,
-        clock,
-        log,
-        meter,
       });
       notifications.set(entryKey(id), made);
       return made;
@@ -134,10 +132,6 @@ export function openPhoneServices(files: XiaoyiFilesOptions, deps: PhoneServices
   };
 }
 
-function createFileFetch({ allowHosts = [], maxBytes = 30 * MEBIBYTE, timeoutMs = 60_000 }: XiaoyiFilesOptions) {
-  return createGuardedFetch({ allow: allowHosts, maxBytes, timeoutMs, maxRedirects: 0 });
-}
-
 function createSender(
   entry: Pick<NotifiedEntry, "agent" | "ak" | "language" | "sk">,
   push: XiaoyiPushOptions,
@@ -151,21 +145,15 @@ function createSender(
     throw new TypeError(`xiaoyi: the push of "${entry.agent}" needs ak and sk.`);
   }
   if (!isSafeUrl(url)) throw new TypeError(`xiaoyi: the push of "${entry.agent}" must go to an https address.`);
-  const { clock, log, meter, random, uniqueId } = deps;
-  const exchanger = createTrustedExchanger(MAX_RESPONSE_BYTES);
   return new NotificationSender({
+    ...deps,
     url,
     apiId,
     keys: { accessKey, secretKey },
     language: entry.language,
     spacingMs,
     devices,
-    exchanger,
-    clock,
-    random,
-    uniqueId,
-    log,
-    meter,
+    exchanger: createTrustedExchanger(MAX_RESPONSE_BYTES),
   });
 }
 

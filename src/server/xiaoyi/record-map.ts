@@ -2,6 +2,7 @@
 
 import type { Records } from "../../dialects/carrier.ts";
 import type { PersistentMap } from "../../dialects/xiaoyi/ports.ts";
+import { omitUndefined } from "../../model/omit-undefined.ts";
 import type { Log } from "../../model/ports.ts";
 
 /** Spaces of records. Those of cleared conversations exist per agent. */
@@ -23,7 +24,7 @@ export async function allRecords(records: Pick<Records, "records">, space: strin
   const all: { readonly key: string; readonly value: string }[] = [];
   for (;;) {
     const after = all.at(-1)?.key;
-    const page = await records.records(space, { limit: PAGE_SIZE, ...(after === undefined ? undefined : { after }) });
+    const page = await records.records(space, { limit: PAGE_SIZE, ...omitUndefined({ after }) });
     all.push(...page);
     if (page.length < PAGE_SIZE) return all;
   }

@@ -7,10 +7,7 @@ import { createFetchExchanger } from "../../wire/fetch-exchange.ts";
 import { isLoopback } from "../access/loopback.ts";
 
 /** Redirects are not followed: credentials would be sent along. */
-export function createTrustedExchanger(
-  maxBodyBytes: number,
-  fetch: typeof globalThis.fetch = globalThis.fetch,
-): Exchanger {
+export function createTrustedExchanger(maxBodyBytes: number): Exchanger {
   return createFetchExchanger((input, init) => fetch(input, { ...init, redirect: "error" }), { maxBodyBytes });
 }
 

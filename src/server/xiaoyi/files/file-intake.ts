@@ -31,7 +31,7 @@ const MAX_HOST_LENGTH = 260;
 const UNKNOWN_TYPE = "application/octet-stream";
 
 export function createFileIntake(options: FileIntakeOptions): FileIntake {
-  const semaphore = new Semaphore(MAX_CONCURRENT);
+  const limit = createSemaphore(MAX_CONCURRENT);
   return {
     hasFiles: ({ parts }) => parts.some((part) => needsFetch(part) || isTextFile(part)),
     async download(message: Message, language: Language): Promise<Message> {
@@ -44,7 +44,7 @@ export function createFileIntake(options: FileIntakeOptions): FileIntake {
         if (++files > MAX_FILES) {
           return [raw === undefined ? toErrorPart(file, TOO_MANY, language) : fromInlineBytes(file, raw)];
         }
-        return semaphore.run(() => downloadPart(file, raw, language, options));
+        return limit(() => downloadPart(file, raw, language, options));
       });
       const parts = await Promise.all(taken);
       return { ...message, parts: parts.flat() };
@@ -209,28 +209,21 @@ function mediaTypeOf(name: string, declared: string | undefined): string {
 }
 
 /** Limits concurrency; further callers wait in order. */
-class Semaphore {
-  #free: number;
-  readonly #waiting: (() => void)[] = [];
-
-  constructor(count: number) {
-    this.#free = count;
-  }
-
-  async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#free > 0) this.#free--;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+function createSemaphore(count: number): <T>(work: () => Promise<T>) => Promise<T> {
+  let free = count;
+  const waiting: (() => void)[] = [];
+  return async (work) => {
+    if (free > 0) free--;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
     try {
       return await work();
     } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#free++;
+      const next = waiting.shift();
+      if (next === undefined) free++;
       else next();
     }
-  }
+  };
 }
-
-/** Decodes text files. */
 
 const ENCODINGS = [
   { mark: [0xef, 0xbb, 0xbf], label: "utf-8" },

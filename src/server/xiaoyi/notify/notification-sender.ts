@@ -91,31 +91,29 @@ export class NotificationSender {
     if (this.#stopped) return Promise.resolve("stopped");
     const { apiId, clock, language, meter, random, uniqueId } = this.#options;
     const route = { apiId, address, requestId: uniqueId(), resultId: uniqueId() };
-    const { promise, resolve } = createOutcome();
-    this.#waiting.push({
-      notification,
-      pushId: address.pushId,
-      body: encodeNotification(notification, route, language),
-      backoff: createBackoff(RETRY, { random, now: clock.now }),
-      dueAt: clock.now(),
-      settle: (outcome) => {
-        const counted = COUNTER_OF[outcome];
-        if (counted !== undefined) meter.count(counted);
-        resolve(outcome);
-      },
+    return new Promise((resolve) => {
+      this.#waiting.push({
+        notification,
+        pushId: address.pushId,
+        body: encodeNotification(notification, route, language),
+        backoff: createBackoff(RETRY, { random, now: clock.now }),
+        dueAt: clock.now(),
+        settle: (outcome) => {
+          const counted = COUNTER_OF[outcome];
+          if (counted !== undefined) meter.count(counted);
+          resolve(outcome);
+        },
+      });
+      if (this.#waiting.length > MAX_WAITING) this.#dropOldest();
     });
-    if (this.#waiting.length > MAX_WAITING) this.#dropOldest();
-    return promise;
   }
 
   /** Older notifications matter less. */
   #dropOldest(): void {
     const job = this.#waiting.shift();
     if (job === undefined) return;
-    this.#options.log.warn(
-      { task: job.notification.taskId },
-      "Too many notifications wait for Xiaoyi; the oldest is dropped.",
-    );
+    const { taskId: task } = job.notification;
+    this.#options.log.warn({ task }, "Too many notifications wait for Xiaoyi; the oldest is dropped.");
     job.settle("crowded-out");
   }
 
@@ -149,7 +147,8 @@ export class NotificationSender {
     const verdict = await this.#post(job.body);
     this.#sending = undefined;
     // The platform received it before it responded, so measuring from here is safe.
-    this.#noteTime(job.pushId);
+    this.#lastAt = this.#options.clock.now();
+    this.#options.devices.note(job.pushId, this.#lastAt);
     if (this.#stopped) return;
     this.#settle(job, verdict);
     this.#pump();
@@ -171,11 +170,6 @@ export class NotificationSender {
     }
   }
 
-  #noteTime(pushId: string): void {
-    this.#lastAt = this.#options.clock.now();
-    this.#options.devices.note(pushId, this.#lastAt);
-  }
-
   #settle(job: Job, verdict: PushResult): void {
     const { clock, log } = this.#options;
     const task = job.notification.taskId;
@@ -194,12 +188,4 @@ export class NotificationSender {
     log.warn({ task, why: verdict.why }, "Xiaoyi did not take a notification.");
     job.settle(verdict.kind === "refused" ? "refused" : "given-up");
   }
-}
-
-function createOutcome(): { readonly promise: Promise<PushOutcome>; readonly resolve: (outcome: PushOutcome) => void } {
-  let resolve: (outcome: PushOutcome) => void = () => {};
-  const promise = new Promise<PushOutcome>((fulfil) => {
-    resolve = fulfil;
-  });
-  return { promise, resolve };
 }

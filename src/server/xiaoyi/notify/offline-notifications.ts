@@ -82,11 +82,8 @@ export class PhoneNotifications implements OfflineNotifications {
     this.route = notificationRoute(options.entry);
   }
 
-  async registerDevice({
-    loginSessionId,
-    pushId,
-    sessionId,
-  }: Parameters<OfflineNotifications["registerDevice"]>[0]): Promise<void> {
+  async registerDevice(message: Parameters<OfflineNotifications["registerDevice"]>[0]): Promise<void> {
+    const { loginSessionId, pushId, sessionId } = message;
     const ids = [pushId, sessionId, loginSessionId ?? ""];
     if (pushId === undefined || ids.some((id) => id !== undefined && id.length > MAX_ID_LENGTH)) return;
     const device = { pushId, loginSessionId };
