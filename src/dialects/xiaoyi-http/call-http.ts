@@ -61,29 +61,21 @@ function endpointOf(url: string): string {
   return [BASE.test(path) ? `${path}/${MESSAGE_PATH}` : place, ...query].join("?");
 }
 
-function headersOf({ headers, keys }: CallTarget, accept: string): Readonly<Record<string, string>> {
-  const requestHeaders: Record<string, string> = {
-    ...headers,
-    accept,
-    "content-type": "application/json",
-  };
-  if (keys !== undefined) {
-    const ts = String(keys.now);
-    Object.assign(requestHeaders, { accessKey: keys.ak, ts, sign: signTimestamp(keys.sk, ts) });
-  }
-  return requestHeaders;
-}
-
 const JSON_TYPE = "application/json";
 
 function toCall(request: object, target: CallTarget, accept: string = JSON_TYPE): ExchangeCall {
-  const headers = headersOf(target, accept);
+  const { headers, keys, url } = target;
   return {
     method: "POST",
-    url: endpointOf(target.url),
-    headers,
+    url: endpointOf(url),
+    headers: { ...headers, accept, "content-type": JSON_TYPE, ...(keys && signatureOf(keys)) },
     body: JSON.stringify({ jsonrpc: "2.0", ...request }),
   };
+}
+
+function signatureOf({ ak, now, sk }: NonNullable<CallTarget["keys"]>): Readonly<Record<string, string>> {
+  const ts = String(now);
+  return { accessKey: ak, ts, sign: signTimestamp(sk, ts) };
 }
 
 const sessions: SessionCalling = {

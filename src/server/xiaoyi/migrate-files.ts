@@ -130,20 +130,15 @@ async function importUnanswered(key: string, value: JsonValue, context: Migratio
       entry.agent === name && (entry.owner ?? defaultOwner(name)) === owner && entry.push !== undefined;
     const apiId = http.find(isOwn)?.push?.apiId;
     if (apiId === undefined) return;
-    const address = { sessionId: String(value), since: clock.now() };
-    await putReply(
-      host,
-      { agent: name, owner },
-      taskId,
-      notificationReply({ dialect, agent: name, owner, apiId }, address),
-      dialect,
-    );
+    const scope = { agent: name, owner };
+    const reply = notificationReply({ dialect, ...scope, apiId }, { sessionId: String(value), since: clock.now() });
+    await putReply(host, scope, taskId, reply, dialect);
     return;
   }
   const agent = links.find(({ agentId }) => agentId === name)?.agent;
-  const task = agent === undefined ? undefined : await findTask(host, agent, owner, taskId);
-  const address = task === undefined ? undefined : addressInHistory(task);
-  if (agent === undefined || address === undefined) return;
+  if (agent === undefined) return;
+  const address = addressInHistory(await findTask(host, agent, owner, taskId));
+  if (address === undefined) return;
   const reply: ReplyTo = { id: ANSWER_DELIVERY, route: linkRoute(name), address, wants: "events" };
   await putReply(host, { agent, owner }, taskId, reply, dialect);
 }
@@ -159,8 +154,8 @@ async function findTask({ agents }: MigrationContext["host"], agent: string, own
 }
 
 /** The address was stored with the user's last message, the keys of frames with each. */
-function addressInHistory({ history = [] }: Task): string | undefined {
-  const links = history.flatMap(({ metadata, role }) => {
+function addressInHistory(task: Task | undefined): string | undefined {
+  const links = (task?.history ?? []).flatMap(({ metadata, role }) => {
     const link = role === "ROLE_USER" ? xiaoyiMetadata(metadata)?.link : undefined;
     return isObject(link) ? [link] : [];
   });

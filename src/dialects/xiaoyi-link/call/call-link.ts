@@ -70,15 +70,14 @@ export class XiaoyiLinkCaller implements LinkCaller {
     this.#link?.close();
     this.#detach();
     this.#link = link;
-    const stopTimer = this.#options.clock.after(INTRODUCTION_MS, () =>
-      closeWithError(link, "clawd_bot_init did not come."),
-    );
+    const refuse = (reason: string) => link.close(POLICY_VIOLATION, reason);
+    const stopTimer = this.#options.clock.after(INTRODUCTION_MS, () => refuse("clawd_bot_init did not come."));
     try {
       for await (const text of link.messages) {
         if (this.#link !== link) break;
         if (this.#connection !== undefined) this.#receive(text, this.#connection.agentId);
         else if (this.#introduce(link, text)) stopTimer();
-        else closeWithError(link, "clawd_bot_init must come first, with the agent's id.");
+        else refuse("clawd_bot_init must come first, with the agent's id.");
       }
     } finally {
       stopTimer();
@@ -114,28 +113,14 @@ export class XiaoyiLinkCaller implements LinkCaller {
   /** The signal applies until the stream is open; afterwards the reader ends the stream. */
   async #stream(input: SendInput, signal: AbortSignal): Promise<FrameStream> {
     const call = this.#open(input);
-    const giveUp = () => call.fail(abandonedError());
-    signal.addEventListener("abort", giveUp);
-    if (signal.aborted) giveUp();
-    try {
-      await call.sent();
-    } finally {
-      signal.removeEventListener("abort", giveUp);
-    }
+    await untilAborted(signal, call.sent(), () => call.fail(abandonedError()));
     return call.frames;
   }
 
   async #send(input: SendInput, signal: AbortSignal): Promise<Task> {
     const frames = await this.#stream(input, signal);
     const reader = frames[Symbol.asyncIterator]();
-    const giveUp = () => void reader.return?.();
-    signal.addEventListener("abort", giveUp);
-    if (signal.aborted) giveUp();
-    try {
-      return await foldTask(frames);
-    } finally {
-      signal.removeEventListener("abort", giveUp);
-    }
+    return untilAborted(signal, foldTask(frames), () => void reader.return?.());
   }
 
   #open(input: SendInput): PendingCall {
@@ -284,10 +269,19 @@ export class XiaoyiLinkCaller implements LinkCaller {
     meter.count("link_frames_dropped");
     if (this.#logged.has(why)) return;
     this.#logged.add(why);
-    log.warn(
-      { agentId, why },
-      "A frame of an agent was not understood or not asked for; others like it are not logged.",
-    );
+    const message = "A frame of an agent was not understood or not asked for; others like it are not logged.";
+    log.warn({ agentId, why }, message);
+  }
+}
+
+/** The result of `work`, which `giveUp` ends if the signal is aborted first. */
+async function untilAborted<T>(signal: AbortSignal, work: Promise<T>, giveUp: () => void): Promise<T> {
+  signal.addEventListener("abort", giveUp);
+  if (signal.aborted) giveUp();
+  try {
+    return await work;
+  } finally {
+    signal.removeEventListener("abort", giveUp);
   }
 }
 
@@ -300,10 +294,6 @@ function trySend(link: Link, text: string): ProtocolError | undefined {
     if (!(error instanceof LinkError)) throw error;
     return new ProtocolError(error.code === "closed" ? "UNAVAILABLE" : "RESOURCE_EXHAUSTED", error.message);
   }
-}
-
-function closeWithError(link: Link, reason: string): void {
-  link.close(POLICY_VIOLATION, reason);
 }
 
 /** The task once it has ended or waits for input. */
