@@ -98,7 +98,7 @@ describe("a reply", () => {
     expect(ada.answersTo(asked)).toHaveLength(1);
   });
 
-  it("to someone else's post concerns nobody", async () => {
+  it("to someone else's post is ignored", async () => {
     const talk = await ada.say("Nice weather.");
     await bob.say("Indeed.", { replyTo: talk });
     const asked = await ada.say("Choose.", { mentions: ["asker"] });
@@ -200,7 +200,7 @@ describe("what cannot be answered", () => {
     expect(ada.answersTo(unknown)).toEqual([]);
   });
 
-  it("is said to the one who asked when an agent fails", async () => {
+  it("is sent to the one who asked when an agent fails", async () => {
     const asked = await ada.say("Be broken.", { mentions: ["asker"] });
     expect((await ada.answerTo(asked, "asker")).text).not.toContain("broken");
     const empty = await ada.say("", { mentions: ["asker"] });

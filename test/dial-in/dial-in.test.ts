@@ -65,7 +65,7 @@ describe("the card", () => {
 });
 
 describe("a message", () => {
-  it("goes to the agent, and its answer comes back as one artifact, as phones are told it", async () => {
+  it("goes to the agent, and its answer comes back as one artifact, as phones receive it", async () => {
     const { agent, client } = await startDialled();
     agent.heartbeat();
     const sent = client.task("Tell me");
@@ -171,7 +171,7 @@ describe("a message", () => {
     ]);
   });
 
-  it("is asked back about, and goes on under the same ids", async () => {
+  it("leads to a question, and continues under the same ids", async () => {
     const { agent, client } = await startDialled();
     const sent = client.task("Book a table");
     const first = await agent.next();
@@ -195,7 +195,7 @@ describe("a message", () => {
     expect([done.id, done.status.state, answerOf(done)]).toEqual([asked.id, "TASK_STATE_COMPLETED", "Booked."]);
   });
 
-  it("that fails says why", async () => {
+  it("that fails has the reason", async () => {
     const { agent, client } = await startDialled();
     const sent = client.task("Try");
     const request = await agent.next();
@@ -280,7 +280,7 @@ describe("cancelling a question", () => {
 });
 
 describe("a connection that breaks", () => {
-  it("is taken up by the next, and nothing is lost or said twice", async () => {
+  it("is continued by the next, and nothing is lost or sent twice", async () => {
     const { client, url } = await start();
     const first = await RawAgent.dial(url, HELPER);
     const stream = await client.stream("Go on");
@@ -492,7 +492,7 @@ describe("hostile frames", () => {
 });
 
 describe("shutting down", () => {
-  it("says goodbye", async () => {
+  it("closes the link", async () => {
     const { agent, server } = await startDialled();
     await server.close();
     expect(await agent.closed).toBe(1001);

@@ -75,7 +75,7 @@ describe.each(["phone", "spec"] as const)("an agent that renders for the %s", (r
     expect(answerOf(task)).toBe("One, two, three.");
   });
 
-  it("says long things whole", async () => {
+  it("sends long texts in full", async () => {
     const client = await loop(render);
     expect(answerOf(await client.task("long"))).toBe(LONG);
   });
@@ -119,7 +119,7 @@ it("cards and data come through, and cards have text for those who cannot show t
   ]);
 });
 
-it("messages of one conversation follow each other, whoever is quicker", async () => {
+it("messages of one conversation follow each other, whichever is quicker", async () => {
   const client = await loop("phone");
   const contextId = "talk";
   const sent = ["a", "b", "c", "d"].map((text) => client.task(userMessage(text, { contextId })));

@@ -101,7 +101,7 @@ describe("a phone on the link", () => {
   it.each([
     ["without notifications", () => ({})],
     ["with them", () => ({ push: pushOf(simulator) })],
-  ])("is told on the link when it is open again, once, %s", async (_, more) => {
+  ])("is answered on the link when it is open again, once, %s", async (_, more) => {
     const task = await killed({ links: [{ ...linkTo(simulator), ...more() }] }, "tea", "TASK_STATE_COMPLETED");
     await victim.start();
     await task.waitUntilSettled();
@@ -116,7 +116,7 @@ describe("a phone on the link", () => {
     expect(simulator.violations).toEqual([]);
   });
 
-  it("has nothing to be told of what it was told", async () => {
+  it("is not notified of an answer that was delivered", async () => {
     await writeFile(file + GO, "");
     await start({ links: [{ ...linkTo(simulator), push: pushOf(simulator) }] });
     await simulator.ready();
@@ -132,7 +132,7 @@ describe("a phone on the link", () => {
 });
 
 describe("a phone whose platform calls over HTTP", () => {
-  it("is told by a notification, once", async () => {
+  it("is notified once", async () => {
     const url = await start({ http: [{ agent: "patient", apiKey: KEY, push: pushOf(simulator) }] });
     const variables = { kind: "data", data: { variables: { systemVariables: { push_id: simulator.phone.pushId } } } };
     const message = { role: "user", parts: [variables, { kind: "text", text: "tea" }] };

@@ -178,7 +178,7 @@ describe("an agent that does as it likes", () => {
     );
   });
 
-  it("that answers with a page is said to have done so", async () => {
+  it("that answers with a page is reported as such", async () => {
     const page = (response: ServerResponse) => response.setHeader("content-type", "text/html").end("<h1>Hi");
     await against(page, async (url) => {
       const stream = (await reach(url)).stream("hello")[Symbol.asyncIterator]();

@@ -88,7 +88,7 @@ describe("files of a message", () => {
     "http://169.254.169.254/latest/meta-data/",
     "data:text/plain,hi",
     "",
-  ])("at %j are not named to the agent, which is told why", async (uri) => {
+  ])("at %j are not named to the agent, which receives the reason", async (uri) => {
     const file = { kind: "file", file: { name: "x.txt", mimeType: "text/plain", uri } };
     const message = { role: "user", parts: [{ kind: "text", text: "Look:" }, file] };
     const params = { id: "task", sessionId: "session", message };
@@ -122,7 +122,7 @@ describe("a refusal is logged once for each agent and reason", () => {
     expect(lines).toEqual([{ level: "warn", agent, why, hint: expect.any(String) }]);
   });
 
-  it("a body that is too large, of which nobody asks for whom it is", async () => {
+  it("a body that is too large, before its agent is determined", async () => {
     for (let time = 0; time < 3; time++) expect((await post("x".repeat(100_001))).status).toBe(413);
     expect(lines).toEqual([{ level: "warn", agent: undefined, why: "INVALID_REQUEST", hint: expect.any(String) }]);
   });
@@ -135,7 +135,7 @@ describe("a refusal is logged once for each agent and reason", () => {
   });
 });
 
-it("what nobody expects to go wrong is logged with its cause, and not told", async () => {
+it("an unexpected error is logged with its cause, which is not sent", async () => {
   const params = { message: { role: "user", parts: [{ kind: "data", data: { authCode: "code" } }] } };
   const reply = await post(rpc("authorize", { params }));
   expect(reply.text).not.toContain("disk");

@@ -178,7 +178,7 @@ describe("a conversation", () => {
       params: { id, sessionId: "sess-2", message: { role: "user", parts: [{ kind: "text", text }] } },
     });
 
-  it("is stopped without params, and the stream says so", async () => {
+  it("is stopped without params, and the stream ends as canceled", async () => {
     const stream = post("sleeper", message("s&1", "sleep"), BEARER);
     const cancel = '{"jsonrpc":"2.0","id":"c-1","sessionId":"sess-2","method":"tasks/cancel"}';
     await expect
@@ -190,7 +190,7 @@ describe("a conversation", () => {
     expect(again).toMatchObject({ result: { status: { state: "unknown" } } });
   });
 
-  it("is stopped neither by a task's name that nobody knows nor from another conversation", async () => {
+  it("is stopped neither by an unknown task id nor from another conversation", async () => {
     const stream = post("sleeper", message("s&0", "sleep"), BEARER);
     const running = { path: "/rest/tasks/s%260", headers: { "a2a-version": "1.0" } };
     await expect.poll(async () => (await sendRaw(`${server.url}/agents/sleeper`, running)).status).toBe(200);
@@ -208,7 +208,7 @@ describe("a conversation", () => {
     expect(framesIn((await stream).body).at(-1)?.result).toMatchObject({ status: { state: "canceled" } });
   });
 
-  it("goes on with the question that was asked", async () => {
+  it("continues with the question that was asked", async () => {
     const asked = framesIn((await post("asker", message("a&1", "start"), BEARER)).body);
     expect(asked.at(-1)?.result).toMatchObject({ final: true, status: { state: "input-required" } });
     const answered = framesIn((await post("asker", message("a&2", "this one"), BEARER)).body);
@@ -216,7 +216,7 @@ describe("a conversation", () => {
     expect(answered.at(-1)?.result).toMatchObject({ taskId: "a&2", final: true, status: { state: "completed" } });
   });
 
-  it("that fails says so in its last frame, and not why inside", async () => {
+  it("that fails ends with the failure in its last frame, without internal details", async () => {
     const reply = await post("worker", message("w&1", "fail"), BEARER);
     const last = framesIn(reply.body).at(-1);
     expect(last).toMatchObject({
@@ -226,7 +226,7 @@ describe("a conversation", () => {
     expect(reply.text).not.toContain("secret reason");
   });
 
-  it("goes on without a caller that left", async () => {
+  it("continues without a caller that left", async () => {
     const place = `${server.url}/agents/worker`;
     const open = await openRequest(place, {
       method: "POST",
@@ -260,7 +260,7 @@ describe("a conversation", () => {
 });
 
 describe("a conversation that was cleared", () => {
-  it("begins anew under its old id, and is stopped by it", async () => {
+  it("starts a new context under its old id, and is stopped by it", async () => {
     const say = (agent: string, id: string, text: string) =>
       post(
         agent,

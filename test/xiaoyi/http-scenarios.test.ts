@@ -81,7 +81,7 @@ describe("an agent that the platform calls", () => {
     ]);
   });
 
-  test("goes on when the platform leaves, and can still be cancelled", async () => {
+  test("continues when the platform disconnects, and can still be cancelled", async () => {
     const simulator = await call(signed, () => ({ credentials: SIGNED }));
     if (simulator.cloud === undefined) throw new Error("nobody is called");
     simulator.cloud.leaveAfter = 1;

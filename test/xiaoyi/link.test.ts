@@ -194,7 +194,7 @@ describe("an agent on the link", () => {
     expect(metrics).toContain("dragoman_xiaoyi_links_up 1\n");
   });
 
-  it("has nothing left to say to a platform that comes in the place of one that said goodbye", async () => {
+  it("sends nothing more to a platform that replaces one that closed the link", async () => {
     const { simulator } = await connected();
     const { agent } = simulator;
     const port = Number(new URL(simulator.origin).port);
@@ -255,7 +255,7 @@ describe("an agent on the link", () => {
 
   const onDisk = (): Partial<ServeOptions> => ({ store: `sqlite:${createFolder()}/data.db` });
 
-  it("begins anew where a conversation was cleared, also by an earlier process", async () => {
+  it("starts a new context if the conversation was cleared, also by an earlier process", async () => {
     const { serveAgain, server, simulator } = await connected({ serving: onDisk() });
     const { phone } = simulator;
     await simulator.ready();
@@ -274,7 +274,7 @@ describe("an agent on the link", () => {
     expect((await (await connect(url)).get(task.id)).contextId).not.toBe(conversationId);
   });
 
-  it("goes on where an earlier process ended", async () => {
+  it("continues where an earlier process ended", async () => {
     const { serveAgain, server, simulator } = await connected({ serving: onDisk() });
     await simulator.ready();
     const task = simulator.phone.say(SLOWLY);
@@ -287,7 +287,7 @@ describe("an agent on the link", () => {
   });
 });
 
-it("an agent whose credentials are wrong is told so, and everything else is served", async () => {
+it("an agent whose credentials are wrong is refused with a hint in the log, and everything else is served", async () => {
   const simulator = await createSimulator({ clock: systemClock, random: seededRandom(1) });
   closeLater(() => simulator.close());
   const lines: string[] = [];

@@ -81,7 +81,7 @@ function notified(simulator: Simulator): Promise<Notification> {
 }
 
 describe("a user on the link", () => {
-  it("who asks something else meanwhile is told of the first answer by a notification, and taps it", async () => {
+  it("who asks something else meanwhile is notified of the first answer, and taps the notification", async () => {
     const { gate, simulator } = await linked();
     const news = notified(simulator);
     const first = simulator.phone.say("later long");
@@ -100,7 +100,7 @@ describe("a user on the link", () => {
     expect(simulator.violations).toEqual([]);
   });
 
-  it("who is told by one process of what another one was asked", async () => {
+  it("who is notified by one process of what another one was asked", async () => {
     const folder = createFolder();
     const { gate, options, server, simulator } = await linked({ store: `sqlite:${folder}/data.db` });
     const first = simulator.phone.say("later one");
@@ -181,7 +181,7 @@ describe("a user of the platform that calls over HTTP", () => {
     while (!(await metricsOf(url)).includes("dragoman_streams_open 0\n"));
   }
 
-  it("whose stream is dropped is told of a question by a notification, and answers it", async () => {
+  it("whose stream is dropped is notified of a question, and answers it", async () => {
     const { gate, server, simulator } = await called();
     const news = notified(simulator);
     await sayAndLeave(server.url, simulator.phone.pushId, "later ask");
@@ -201,7 +201,7 @@ describe("a user of the platform that calls over HTTP", () => {
     expect(simulator.violations).toEqual([]);
   });
 
-  it("whose stream is dropped is told by a notification, and taps it", async () => {
+  it("whose stream is dropped is notified, and taps the notification", async () => {
     const { gate, server, simulator } = await called();
     const news = notified(simulator);
     await sayAndLeave(server.url, simulator.phone.pushId, "later long");

@@ -45,7 +45,7 @@ describe("signed requests", () => {
     expect(JSON.stringify(bodyOf(reply))).not.toContain("SK");
   });
 
-  it("that are stale are told so", async () => {
+  it("that are stale are refused as such", async () => {
     const { reply } = await serve(CLEAR, { entries: [SIGNED], headers: signedAt(0) });
     expect(bodyOf(reply)).toMatchObject({ error: { message: expect.stringContaining("too old") } });
   });
@@ -137,7 +137,7 @@ describe("sessions", () => {
     return (bodyOf(reply) as { result: { agentSessionId: string } }).result.agentSessionId;
   };
 
-  it("are opened by credentials and good for as long as they say", async () => {
+  it("are opened by credentials and valid for as long as announced", async () => {
     const { reply } = await serve(INITIALIZE);
     const body = bodyOf(reply) as { result: { agentSessionId: string } };
     expect(body).toEqual({

@@ -112,7 +112,7 @@ describe("the reader of a stream", () => {
 });
 
 describe("a device", () => {
-  it("is known from what it says", async () => {
+  it("is registered by the push id in its message", async () => {
     const variables = { kind: "data", data: { variables: { systemVariables: { push_id: "device" } } } };
     const { notifications } = await ask(streamOf(TASK, DONE), {}, message([variables, { kind: "text", text: "hi" }]));
     expect(notifications.calls[0]).toEqual(["device", "sess-1", "device", undefined]);
@@ -150,7 +150,7 @@ describe("a device", () => {
     expect(asked).toEqual([]);
   });
 
-  it("is told where that is gone", async () => {
+  it("shows that its answer is no longer available", async () => {
     const { reply } = await ask(streamOf(TASK, DONE), {}, tap());
     expect(JSON.stringify(await framesOf(reply))).toContain("This is no longer available.");
   });
@@ -223,7 +223,7 @@ describe("files of an answer", () => {
     });
   });
 
-  it("are told by their names where there are no credentials", async () => {
+  it("are represented by their names without upload credentials", async () => {
     const { reply } = await ask(streamOf(TASK, artifact, DONE), { render: "phone" });
     expect(JSON.stringify(await framesOf(reply))).toContain('{"kind":"text","text":"a.png"}');
   });

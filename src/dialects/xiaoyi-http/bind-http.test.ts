@@ -78,7 +78,7 @@ describe("a message", () => {
     expect(calls.at(-1)).toMatchObject({ caller: { owner: "phone" }, dialect: "xiaoyi-http" });
   });
 
-  it("of a batch that says the same several times is told once", async () => {
+  it("of a batch that repeats itself is sent once", async () => {
     const chunks = [textFrame("a"), textFrame("b", true), textFrame("c", true)];
     const answer = (operation: Operation) =>
       operation.kind === "stream"
@@ -146,7 +146,7 @@ describe("a message", () => {
     expect(frames.at(-1)).toMatchObject({ result: { final: false, status: { state: "input-required" } } });
   });
 
-  it("that takes long is said to be worked on, in a frame of its own", async () => {
+  it("that takes long has keep-alive frames with the state working", async () => {
     let goOn = () => {};
     const said = new Promise<void>((resolve) => {
       goOn = resolve;
@@ -170,7 +170,7 @@ describe("a message", () => {
     expect(text).toContain('"final":true,"status":{"state":"completed"}');
   });
 
-  it("whose stream breaks or stops is told so at its end", async () => {
+  it("whose stream fails or stops ends with an error", async () => {
     const breaking = (operation: Operation) =>
       operation.kind === "stream"
         ? (async function* () {
@@ -190,7 +190,7 @@ describe("a message", () => {
     expect(stopped.filter(({ result }) => result.final)).toHaveLength(1);
   });
 
-  it("of events that nobody waits for starts nothing", async () => {
+  it("of events that no task waits for starts nothing", async () => {
     const events = [{ header: { namespace: "Common", name: "UploadExeResult" }, payload: {} }];
     const answer = (operation: Operation) => {
       if (operation.kind === "get") throw taskNotFound(operation.id);

@@ -59,7 +59,7 @@ describe("a call", () => {
     });
   });
 
-  it("is signed anew each time", () => {
+  it("is signed again each time", () => {
     const now = 1_785_024_000_000;
     const { headers } = call({ kind: "cancel", id: "c&1" }, { keys: { ak: "AK", sk: "SK", now } });
     expect(headers.accessKey).toBe("AK");
@@ -89,7 +89,7 @@ describe("a call", () => {
     expect(call({ kind: "cancel", id: "c&1" }, { url }).url).toBe(endpoint);
   });
 
-  it("loses what the dialect has no words for, and says so", () => {
+  it("loses what the dialect cannot express, and reports it", () => {
     const message = { ...MESSAGE, extensions: ["x"], parts: [{ text: "a", metadata: { b: 1 } }] };
     const configuration = { historyLength: 1 };
     const { losses } = call(
@@ -140,7 +140,7 @@ const moved = (state: string) => ({ statusUpdate: { ...scope, status: { state } 
 const text = (value: string) => ({ kind: "text", text: value });
 
 describe("a stream", () => {
-  it("as documented is heard word for word", () => {
+  it("as documented is decoded unchanged", () => {
     expect(
       hear(
         status("working", false),
@@ -156,7 +156,7 @@ describe("a stream", () => {
     ]);
   });
 
-  it("as phones like it is heard as one text", () => {
+  it("as sent for phones is decoded as one text", () => {
     const thought = { kind: "reasoningText", reasoningText: "" };
     const events = hear(
       shown("r", thought, false),
@@ -207,7 +207,7 @@ describe("a stream", () => {
     ]);
   });
 
-  it("may end without saying so, once it said how", () => {
+  it("may end without a final frame after a terminal state", () => {
     const decoder = httpCalling.openFrames?.();
     const data = JSON.stringify({ ...status("completed", false, "Done."), error: OK });
     expect(decoder?.decode({ data, event: "message", id: undefined }).value).toEqual([]);
@@ -307,7 +307,7 @@ describe("an answer", () => {
     expect(() => decode("send", status, body)).toThrow(expect.objectContaining({ code }));
   });
 
-  it("without a word is no answer", () => {
+  it("without content is not an answer", () => {
     expect(() => decode("send", 200, ": nothing\n\n", "text/event-stream")).toThrow(
       expect.objectContaining({ code: "INVALID_AGENT_RESPONSE" }),
     );

@@ -40,7 +40,7 @@ const part: fc.Arbitrary<Part> = fc.oneof(
   ),
 );
 
-describe("whatever a caller can say", () => {
+describe("any message of a caller", () => {
   it("arrives as it was", () => {
     const sayable = fc.record({
       messageId: name,
@@ -86,8 +86,8 @@ const END: StreamEvent = {
   statusUpdate: { taskId: "task", contextId: "context", status: { state: "TASK_STATE_COMPLETED" } },
 };
 
-describe("whatever an agent says", () => {
-  it.each(RENDER_MODES)("is heard as a task that ended, whatever was lost on the way: %s", (mode) => {
+describe("any answer of an agent", () => {
+  it.each(RENDER_MODES)("is decoded as a task that ended, whatever was lost on the way: %s", (mode) => {
     fc.assert(
       fc.property(legalLog, (log) => {
         const losses: Loss[] = [];

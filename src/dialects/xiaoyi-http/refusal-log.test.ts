@@ -3,7 +3,7 @@ import { ProtocolError } from "../../model/errors.ts";
 import { SILENT_LOG } from "../../model/ports.ts";
 import { RefusalLog } from "./access.ts";
 
-it("tells each reason once for each agent, and little of what the peer said", () => {
+it("logs each reason once per agent, and little of what the peer sent", () => {
   const told: unknown[] = [];
   const refusals = new RefusalLog({ ...SILENT_LOG, warn: (fields) => void told.push(fields) });
   for (const agent of ["a", "b", "a", "b"]) {

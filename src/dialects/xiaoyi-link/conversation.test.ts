@@ -25,7 +25,7 @@ const asking = () =>
   });
 
 describe("an answer", () => {
-  it("begins at once, is told as the phone shows it, and ends with one final", async () => {
+  it("begins at once, is sent as the phone shows it, and ends with one final", async () => {
     const stage = await Stage.open({ agent: echo() });
     const platform = stage.connect();
     await platform.say(message("hello", { taskId: "t", id: "r" }));
@@ -35,7 +35,7 @@ describe("an answer", () => {
     );
   });
 
-  it("that streams is told ten times a second, always whole", async () => {
+  it("that streams is sent ten times a second, always in full", async () => {
     const stage = await Stage.open({
       agent: agentOf(async function* () {
         for (let piece = 0; piece < 50; piece++) {
@@ -67,7 +67,7 @@ describe("an answer", () => {
     expect(platform.story("t").at(-1)).toBe("completed final");
   });
 
-  it("that takes long is said to be alive every 20 s, without a word", async () => {
+  it("that takes long has a keep-alive frame every 20 s, without text", async () => {
     const stage = await Stage.open({ agent: busy() });
     const platform = stage.connect();
     await platform.say(message("hi", { taskId: "t" }));
@@ -75,7 +75,7 @@ describe("an answer", () => {
     expect(platform.story("t")).toEqual(["working", "=()", "working", "working"]);
   });
 
-  it("of an agent that fails says so", async () => {
+  it("of an agent that fails is a failure", async () => {
     const stage = await Stage.open({
       // biome-ignore lint/correctness/useYield: it fails before it says anything.
       agent: agentOf(async function* () {
@@ -166,7 +166,7 @@ describe("an answer", () => {
 });
 
 describe("a question", () => {
-  it("is part of the answer on a phone, and what follows under the same ids answers it, whatever it says", async () => {
+  it("is part of the answer on a phone, and any message under the same ids answers it", async () => {
     const stage = await Stage.open({ agent: asking() });
     const platform = stage.connect();
     const yes = message("yes", { taskId: "t", id: "r" });
@@ -190,7 +190,7 @@ describe("a question", () => {
     expect(platform.story("t").slice(2)).toEqual(["=A draft.", "input-required: Go on?"]);
   });
 
-  it("may be answered under other ids, and the answer is told under those", async () => {
+  it("may be answered under other ids, and the answer is sent under those", async () => {
     const stage = await Stage.open({ agent: asking() });
     const platform = stage.connect();
     await platform.say(message("go", { taskId: "t", id: "1" }));
@@ -210,7 +210,7 @@ describe("a question", () => {
 });
 
 describe("messages of one session", () => {
-  it("only the newest is answered; the other task goes on and can be read", async () => {
+  it("only the newest is answered; the other task continues and can be read", async () => {
     const gate = createGate();
     const stage = await Stage.open({
       agent: agentOf(async function* (turn) {
@@ -299,7 +299,7 @@ describe("messages of one session", () => {
 });
 
 describe("a request to cancel or clear", () => {
-  it("that names a task nobody knows stops no other", async () => {
+  it("that names an unknown task stops no other", async () => {
     const stage = await Stage.open({ agent: busy() });
     const platform = stage.connect();
     await platform.say(message("go", { taskId: "t", sessionId: "s" }));
@@ -345,7 +345,7 @@ describe("what devices did", () => {
     expect(platform.story("other")).toEqual([]);
   });
 
-  it("is for nobody where nothing waits, and logged once", async () => {
+  it("is dropped if no task waits for it, and logged once", async () => {
     const stage = await Stage.open({ agent: echo() });
     const platform = stage.connect();
     for (const taskId of ["a", "b"]) {
@@ -387,7 +387,7 @@ describe("cancelling and clearing", () => {
     expect((await stage.harness.get("t")).status.state).toBe("TASK_STATE_CANCELED");
   });
 
-  it("says what became of a task that is not under way", async () => {
+  it("is answered with the state of a task that is not running", async () => {
     const stage = await Stage.open({ agent: echo() });
     const platform = stage.connect();
     await platform.say({ ...control("tasks/cancel", { sessionId: "nowhere" }), id: "1" });
@@ -429,7 +429,7 @@ describe("cancelling and clearing", () => {
     expect((await stage.harness.get("t2")).contextId).not.toBe("session-1");
   });
 
-  it("what was cleared stays so in the next process, and is kept before it is said to be cleared", async () => {
+  it("what was cleared stays so in the next process, and is stored before the request is answered", async () => {
     const kept = new Map<string, string>();
     const written = createGate();
     const cleared = {
@@ -481,7 +481,7 @@ function wrapped(msgType: string, request: object): object {
 }
 
 describe("what the platform should not send", () => {
-  it("is logged once for each reason, and the conversation goes on", async () => {
+  it("is logged once for each reason, and the conversation continues", async () => {
     const stage = await Stage.open({ agent: echo() });
     const platform = stage.connect();
     const odd = ["{", "[]", "7", '{"a":1}', '{"error":{"code":1}}', "x".repeat(4 * 1024 * 1024 + 1)];

@@ -89,7 +89,7 @@ describe("frames", () => {
     expect(read(frame)).toEqual({ kind: "disregarded", why });
   });
 
-  it("that nobody can have meant never make it throw", () => {
+  it("that are arbitrary never make it throw", () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.json(), ...FRAMES.map(mangled)), (frame) => {
         expect(typeof read(frame ?? "").kind).toBe("string");
@@ -98,7 +98,7 @@ describe("frames", () => {
     );
   });
 
-  it("that nobody can have meant leave the conversation as it was", async () => {
+  it("that are arbitrary leave the conversation as it was", async () => {
     const stage = await Stage.open({ agent: echo() });
     const platform = stage.connect();
     let asked = 0;

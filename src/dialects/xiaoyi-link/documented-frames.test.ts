@@ -12,7 +12,7 @@ const parsed = (name: string): Record<string, unknown> => JSON.parse(printed(nam
 const agentId = "your-agent-id";
 
 describe("what is printed", () => {
-  it("is what is said first and every 20 s", async () => {
+  it("is sent first and every 20 s", async () => {
     const stage = await Stage.open({ agent: echo(), agentId });
     const platform = stage.connect();
     await stage.clock.advance(20_000);

@@ -213,7 +213,7 @@ describe("a tapped notification", () => {
 });
 
 describe("a message with files", () => {
-  it("is put to the agent when they have come; that somebody is there is said before", async () => {
+  it("is sent to the agent when they are downloaded; a sign of life is sent before", async () => {
     const gate = createDeferred();
     const stage = await Stage.open({
       agent: echo(),

@@ -29,7 +29,7 @@ function speaker(words: readonly string[], onCrash: Agent["onCrash"] = "fail") {
 const finals = (story: readonly string[]) => story.filter((line) => line.endsWith("final"));
 
 describe("a link that closes", () => {
-  it("loses nothing that is said meanwhile: the next one introduces itself and goes on", async () => {
+  it("loses nothing that is sent meanwhile: the next one introduces itself and continues", async () => {
     const { agent, say } = speaker(["a", "b", "c", "d"]);
     const stage = await Stage.open({ agent });
     const first = stage.connect();
@@ -48,7 +48,7 @@ describe("a link that closes", () => {
     expect(second.story("t")).toEqual(["=abc", "=abcd", "completed final"]);
   });
 
-  it("with the end of an answer in the air says all of it again, however it closed", async () => {
+  it("with the end of an answer unconfirmed sends all of it again, however it closed", async () => {
     for (const code of [1000, 1001, 1006]) {
       const stage = await Stage.open({ agent: echo() });
       const first = stage.connect();
@@ -63,7 +63,7 @@ describe("a link that closes", () => {
     }
   });
 
-  it("says nothing again that the platform has confirmed", async () => {
+  it("does not repeat what the platform has confirmed", async () => {
     const stage = await Stage.open({ agent: echo() });
     const first = stage.connect();
     await first.say(message("hello", { taskId: "t" }));
@@ -94,7 +94,7 @@ describe("a link that closes", () => {
     expect(finals(second.story("t"))).toEqual(["completed final"]);
   });
 
-  it("says cards again only where it is not known that they have come", async () => {
+  it("repeats cards only if their delivery is unconfirmed", async () => {
     const card = (id: string) => ({
       artifactId: id,
       parts: [{ data: { cardsInfo: [{ cardName: id, cardData: {} }] } }],
@@ -139,7 +139,7 @@ describe("a link that closes", () => {
     expect(finals([...first.story("t"), ...second.story("t")])).toEqual(["completed final"]);
   });
 
-  it("says again what it had to refuse", async () => {
+  it("repeats a refusal", async () => {
     const agent = echo();
     const stage = await Stage.open({ agent: { ...agent, profile: { ...agent.profile, inputModes: ["text/plain"] } } });
     const first = stage.connect();
@@ -216,7 +216,7 @@ describe("a link that closes", () => {
     expect(again.story("t")).toEqual(["=ab", "completed final"]);
   });
 
-  it("has all of an answer that went on while nobody read, however long it is", async () => {
+  it("has all of an answer that continued without a reader, however long it is", async () => {
     const pieces = Array.from({ length: 5_000 }, (_, piece) => `${piece};`);
     const stage = await Stage.open({
       mode: "spec",
@@ -305,7 +305,7 @@ describe("a process that begins", () => {
     expect(finals(platform.story("t"))).toEqual(["failed final"]);
   });
 
-  it("says nothing of what had ended, waits for an answer, is another agent's, or came another way", async () => {
+  it("sends nothing of what had ended, waits for an answer, is another agent's, or came another way", async () => {
     const { agent } = speaker(["a"], "resume");
     const stage = await Stage.open({ agent: echo() });
     await stage.connect().say(message("done", { taskId: "t1" }));
@@ -341,7 +341,7 @@ describe("a process that begins", () => {
 });
 
 describe("an agent that stops", () => {
-  it("lets answers leave that are complete, and says nothing more", async () => {
+  it("sends the answers that are complete, and nothing more", async () => {
     const stage = await Stage.open({ agent: echo(), times: DEFAULT_LINK_TIMES });
     const platform = stage.connect();
     await platform.say(message("hello", { taskId: "t1", sessionId: "s1" }));

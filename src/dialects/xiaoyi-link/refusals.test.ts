@@ -48,7 +48,7 @@ describe("a message/stream without a message", () => {
     ]);
   });
 
-  it("is disregarded where nothing says whose it is", async () => {
+  it("is disregarded without an id or a session", async () => {
     const stage = await Stage.open({ agent: echo() });
     const platform = stage.connect();
     await platform.say(request({ id: undefined }));

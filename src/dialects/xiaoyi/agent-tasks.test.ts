@@ -59,7 +59,7 @@ describe("an agent that does not stream", () => {
     expect(asked[1]).toMatchObject({ chosenId: "t", alwaysTask: true, configuration: { returnImmediately: true } });
   });
 
-  it("is asked no more once nobody waits", async () => {
+  it("is no longer polled once the reader has left", async () => {
     const task = taskOf("TASK_STATE_WORKING");
     const { asked, clock, tasks } = setUp(({ kind }) => (kind === "send" ? { task } : task));
     const frames = (await tasks.open(MESSAGE, "t")).frames[Symbol.asyncIterator]();
@@ -72,7 +72,7 @@ describe("an agent that does not stream", () => {
     expect(asked.map(({ kind }) => kind)).toEqual(["get", "send"]);
   });
 
-  it("tells of a task that goes on only what is new", async () => {
+  it("sends only new content of a continued task", async () => {
     const after = taskOf("TASK_STATE_COMPLETED", "old", "new");
     const { asked, tasks } = setUp(({ kind }) => {
       if (kind === "send") return { task: after };
@@ -83,7 +83,7 @@ describe("an agent that does not stream", () => {
     expect(events).toEqual([given("new"), { task: taskOf("TASK_STATE_COMPLETED") }, "end"]);
   });
 
-  it("may ask, and may say no more than a message", async () => {
+  it("may ask for input, and may answer with just a message", async () => {
     const asking = setUp(({ kind }) =>
       kind === "send" ? { task: taskOf("TASK_STATE_INPUT_REQUIRED") } : taskOf("TASK_STATE_WORKING"),
     );

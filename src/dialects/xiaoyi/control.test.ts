@@ -90,7 +90,7 @@ describe("errors", () => {
     [99_921_111, "INTERNAL_ERROR"],
     ["ERROR_CODE", "INTERNAL_ERROR"],
     [undefined, "INTERNAL_ERROR"],
-  ])("%s is heard as %s", (code, known) => {
+  ])("%s is decoded as %s", (code, known) => {
     expect(decodeError({ code, message: "错误描述" })).toMatchObject({ code: known, message: "错误描述" });
   });
 

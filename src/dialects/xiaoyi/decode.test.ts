@@ -79,7 +79,7 @@ describe("a message", () => {
     expect(heard([{ kind: "text", text: "a" }], { data })).toMatchObject({ pushId: "push-1" });
   });
 
-  it("of variables alone is a turn in which nothing was said", () => {
+  it("of variables alone is a turn without text", () => {
     const { isTurn, message } = heard([{ kind: "data", data: { variables: { clientVariables: { a: 1 } } } }]);
     expect(isTurn).toBe(true);
     expect(message.parts).toEqual([{ text: "" }]);
@@ -112,7 +112,7 @@ describe("events of the device", () => {
     }
   });
 
-  it("are a turn when something is said beside them", () => {
+  it("are a turn if they come with text", () => {
     const { events, isTurn } = heard([
       { kind: "text", text: "and?" },
       { kind: "data", data: { events: [result] } },
@@ -135,7 +135,7 @@ describe("events of the device", () => {
   });
 });
 
-describe("what is no message", () => {
+describe("what is not a message", () => {
   it.each([
     [{}, "params.id"],
     [{ id: "t" }, "params.sessionId"],

@@ -102,7 +102,7 @@ describe("a connection that is kept open", () => {
     await scene.loop.stop();
   });
 
-  it("starts the tries anew after 10 s of holding, not before", async () => {
+  it("resets the tries after 10 s of being connected, not before", async () => {
     const scene = new Scene("link");
     await scene.clock.advance(9_999);
     await scene.kick(1001);

@@ -48,7 +48,7 @@ describe("a code", () => {
     await expect(createAccountExchange(SERVER, "en", answering(status, text))("c")).rejects.toMatchObject({ code });
   });
 
-  it("cannot be traded when nobody answers", async () => {
+  it("cannot be exchanged if the server is unreachable", async () => {
     const nobody: Exchanger = async () => {
       throw new CarrierError("unreachable", "Nobody there.");
     };

@@ -32,7 +32,7 @@ describe("notifications", () => {
     expect(links[0]?.push).toEqual(push);
   });
 
-  it("may have keys of their own, another address on this machine, and say who is told", () => {
+  it("may have keys of their own, another address on this machine, and the devices to notify", () => {
     const words = "apiId: x, ak: b, sk: t, url: 'http://[::1]:80/x', devices: all, spacing: 0s";
     const { http } = parse(`http: [{ agent: echo, apiKey: k, push: { ${words} } }]`);
     expect(http[0]?.push).toEqual({
@@ -58,7 +58,7 @@ describe("notifications", () => {
   });
 });
 
-describe("the language of what the server says to people", () => {
+describe("the language of the server's own texts", () => {
   it("is Chinese by default, and chosen for each entry", () => {
     const words = `http: [{ ${HTTP} }, { ${HTTP}, language: en }], links: [{ ${LINK}, language: en }]`;
     const { http, links } = parse(words);

@@ -6,7 +6,7 @@ const HUAWEI = "wss://hag.cloud.huawei.com/openclaw/v1/ws/link";
 const BACKUP = "wss://192.0.2.1/openclaw/v1/ws/link";
 
 describe("servers", () => {
-  it("are Huawei's alone unless something else is said", () => {
+  it("are Huawei's alone by default", () => {
     expect(linkServersOf(ENTRY)).toEqual([{ name: "main", url: HUAWEI, tls: {} }]);
   });
 

@@ -7,7 +7,7 @@ import { AGENT, CalledAgent, eventsOf, failureOf, message, NEVER, send, setUp } 
 import { linkCalling } from "./call-link.ts";
 
 describe("a message", () => {
-  it("is said as the platform says it", async () => {
+  it("is encoded as the platform encodes it", async () => {
     const { calls, connect } = setUp();
     const agent = connect().introduce();
     const operation = message("Hello");
@@ -29,7 +29,7 @@ describe("a message", () => {
     });
   });
 
-  it("is a task of its conversation, which can be told from the id", async () => {
+  it("is a task of its conversation, which its id contains", async () => {
     const { calls, connect } = setUp();
     const agent = connect().introduce();
     const { taskId: _, ...words } = message("Hello").message;
@@ -107,14 +107,14 @@ describe("a message", () => {
     expect((await agent.next()).id).toBe("t3");
   });
 
-  it("is said once under one id at a time", async () => {
+  it("is sent once under one id at a time", async () => {
     const { calls, connect } = setUp();
     connect().introduce();
     await calls.dispatch(message("Hello"), {});
     expect((await failureOf(calls.dispatch(message("Again"), {}))).code).toBe("UNSUPPORTED_OPERATION");
   });
 
-  it("loses what Xiaoyi has no words for, and says so", async () => {
+  it("loses what Xiaoyi cannot express, and reports it", async () => {
     const lost: string[] = [];
     const [near, far] = createLinkPair();
     const caller = linkCalling.open({
@@ -175,7 +175,7 @@ describe("an answer", () => {
     expect(await promptly(other)).toMatchObject({ task: { status: { state: "TASK_STATE_COMPLETED" } } });
   });
 
-  it("ends a while after its last state if the agent does not say that it has", async () => {
+  it("ends a while after its last state if the agent sends no final frame", async () => {
     const { calls, clock, connect } = setUp();
     const agent = connect().introduce();
     const asked = calls.dispatch(send("Hello"), {});
@@ -254,7 +254,7 @@ describe("an answer", () => {
     expect(second.params.message.parts).toEqual([{ kind: "text", text: "Now" }]);
   });
 
-  it("that nobody reads is given up at a bound, and the link serves on", async () => {
+  it("that is not read is given up at a bound, and the link continues", async () => {
     const { calls, connect, dropped } = setUp();
     const agent = connect().introduce();
     const frames = await calls.dispatch(message("Hello"), {});

@@ -90,7 +90,7 @@ describe("an agent that is away", () => {
     expect((await promptly(again)).message).toBe("The agent came back and sent no more of the task.");
   });
 
-  it("is told again what it may not have heard, word by word", async () => {
+  it("is sent again unchanged what it may not have received", async () => {
     const { calls, connect } = setUp();
     const [near, far] = createLinkPair();
     // An end that cannot tell whether the other has read anything.

@@ -101,7 +101,7 @@ const pieces = fc.array(fc.string({ unit: "grapheme", minLength: 1, maxLength: 8
 const grown = (all: readonly string[]) => all.map((_, at) => all.slice(0, at + 1).join(""));
 
 describe("the text of an answer", () => {
-  it("told whole each time it grows is one artifact, and each piece of it is told once", () => {
+  it("sent in full each time it grows is one artifact, and each piece of it is decoded once", () => {
     fc.assert(
       fc.property(pieces, (all) => {
         const listener = new Listener();
@@ -114,7 +114,7 @@ describe("the text of an answer", () => {
     );
   });
 
-  it("told in pieces under one id, or each under its own, is the same", () => {
+  it("sent in pieces under one id, or each under its own, is the same", () => {
     fc.assert(
       fc.property(pieces, fc.boolean(), fc.boolean(), (all, sameId, repeats) => {
         const listener = new Listener();
@@ -179,7 +179,7 @@ describe("the text of an answer", () => {
     ]);
   });
 
-  it("is what an agent of ours says, in either mode", () => {
+  it("is decoded from what our own renderers send, in either mode", () => {
     const artifact = fc.record({
       artifactId: fc.constantFrom("a", "b"),
       append: fc.boolean(),
@@ -261,7 +261,7 @@ describe("the text of an answer", () => {
     expect(new Listener().hear(piece("Hel")).hear(piece("lo")).texts).toEqual({ answer: "Hello" });
   });
 
-  it("told whole at the end after pieces is not told twice, even if it is not quite the same", () => {
+  it("sent in full at the end after pieces is not decoded twice, even if it is not quite the same", () => {
     const listener = new Listener()
       .hear(text("Hello ", { id: "a" }))
       .hear(text("world ", { id: "a", append: true }))
@@ -275,7 +275,7 @@ describe("the text of an answer", () => {
     expect(listener.states).toEqual(["COMPLETED"]);
   });
 
-  it("may be left out where it is empty, and parts nobody knows are lost", () => {
+  it("may be left out where it is empty, and unknown parts are lost", () => {
     const result = { artifact: { artifactId: "a", parts: [{ kind: "text" }, { kind: "hologram" }] } };
     const { losses, value } = decodeAnswerFrame({ result });
     expect(value).toMatchObject({ kind: "artifact", parts: [], append: false, final: false });
@@ -284,7 +284,7 @@ describe("the text of an answer", () => {
 });
 
 describe("the end of an answer", () => {
-  it("is the final frame, whether the state was told before it or not", () => {
+  it("is the final frame, whether the state was sent before it or not", () => {
     const before = new Listener().hear(status("completed", "Done.")).hear(text("All.", { final: true }));
     expect(before.states).toEqual(["COMPLETED"]);
     expect(before.said).toEqual(["Done."]);
@@ -329,7 +329,7 @@ describe("the end of an answer", () => {
 });
 
 describe("along the way", () => {
-  it("signs of life are told once, words each time they change", () => {
+  it("keep-alive statuses are decoded once, texts each time they change", () => {
     const listener = new Listener();
     for (const words of [undefined, undefined, "Please wait", "Please wait", undefined, "Nearly", ""]) {
       listener.hear(status("working", words));
@@ -337,7 +337,7 @@ describe("along the way", () => {
     expect(listener.said).toEqual(["", "Please wait", "Nearly"]);
   });
 
-  it("a question is what the status says, else the text", () => {
+  it("a question is the message of the status, else the text", () => {
     const desktop = new Listener().hear(text("So far.")).hear(status("input-required", "Which?"));
     expect([desktop.states, desktop.said]).toEqual([["INPUT_REQUIRED"], ["Which?"]]);
     expect(desktop.answer.ended).toBe(true);
@@ -345,7 +345,7 @@ describe("along the way", () => {
     expect(phone.said).toEqual(["Which one?"]);
   });
 
-  it("reasoning is progress: told when it is new, then in lines, and before the answer", () => {
+  it("reasoning is progress: passed on when it is new, then in lines, and before the answer", () => {
     const listener = new Listener()
       .hear(think(""))
       .hear(think("I"))

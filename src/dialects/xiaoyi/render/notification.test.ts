@@ -66,7 +66,7 @@ describe("what there is to tell of a task", () => {
   });
 });
 
-describe("what the server itself says", () => {
+describe("texts of the server itself", () => {
   const failed = (text: string): Task => ({
     ...taskOf("TASK_STATE_FAILED"),
     status: { state: "TASK_STATE_FAILED", message: { messageId: "m", role: "ROLE_AGENT", parts: [{ text }] } },
@@ -85,7 +85,7 @@ describe("what the server itself says", () => {
     expect(answerTextOf(task, "zh")).toBe("智能体程序异常退出（代码 2）。\nTraceback");
   });
 
-  it("where there is nothing else to say is in that language, too", () => {
+  it("for an empty answer is in that language, too", () => {
     const textOf = (notice: Partial<PhoneNotification>): string => {
       const whole = { taskId: "t", state: "completed", text: "", ...notice } as const;
       return JSON.parse(encodeNotification(whole, route, "en")).result.pushText;
@@ -139,7 +139,7 @@ describe("a notification", () => {
     });
   });
 
-  it("is told apart from others by the task, so that it is not shown twice", () => {
+  it("is identified by its task, so that it is not shown twice", () => {
     const artifactOf = (taskId: string) =>
       JSON.parse(encodeNotification({ taskId, state: "completed", text: "x" }, route, "zh")).result.artifacts[0]
         .artifactId;
@@ -196,7 +196,7 @@ describe("a tapped notification", () => {
   });
 });
 
-describe("what the platform says to a notification", () => {
+describe("the platform's response to a notification", () => {
   it.each([
     [200, "", "sent"],
     [200, '{"id":"1","resultId":"2","result":{"code":"0","message":"success"}}', "sent"],
@@ -216,7 +216,7 @@ describe("what the platform says to a notification", () => {
     expect(decodePushResponse(status, body).kind).toBe(kind);
   });
 
-  it("is not repeated word for word in what is said of it", () => {
+  it("is not quoted in the reason", () => {
     expect(decodePushResponse(200, '{"result":{"code":"a\\nforged line"}}')).toEqual({
       kind: "refused",
       why: "code unreadable",

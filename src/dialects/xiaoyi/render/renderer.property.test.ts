@@ -54,7 +54,7 @@ const END: StreamEvent = {
 };
 
 describe("any answer", () => {
-  it("shows as it was said, all at once or as it comes", () => {
+  it("is shown as it was sent, all at once or in pieces", () => {
     fc.assert(
       fc.property(fc.array(chunk, { maxLength: 12 }), (chunks) => {
         const said = new Map<string, string>();

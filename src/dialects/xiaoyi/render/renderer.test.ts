@@ -57,7 +57,7 @@ const thought = (value: string) => ({ kind: "reasoningText", reasoningText: valu
 const resultsOf = (frames: readonly RenderedFrame[]) => frames.map(({ result }) => result);
 
 describe("for the phone", () => {
-  it("text is told whole each time, under a new id, and the end says nothing", () => {
+  it("text is sent in full each time, under a new id, and the last frame has none", () => {
     const frames = render([chunk("x", "Hel"), chunk("x", "lo", true), COMPLETED]);
     expect(resultsOf(frames)).toEqual([
       WORKING,
@@ -106,7 +106,7 @@ describe("for the phone", () => {
     ]);
   });
 
-  it("of reasoning that no longer fits a frame, the newest is told, and that there was more is no secret", () => {
+  it("of reasoning that no longer fits a frame, the newest part is sent, and the loss is reported", () => {
     const { losses, renderer } = rendererOf();
     const frames = [
       ...renderer.push(chunk("x", [xiaoyi.reasoning(`😀${"a".repeat(3_999)}`)])),
@@ -126,7 +126,7 @@ describe("for the phone", () => {
     expect(resultsOf(render([{ message }])).slice(2)).toEqual([artifact("a-2", text("Hi."), false), DONE]);
   });
 
-  it("what a task says at its end is text after the rest", () => {
+  it("the message of a task's end is text after the rest", () => {
     const frames = render([chunk("x", "one"), status("TASK_STATE_COMPLETED", "Done.")]);
     expect(resultsOf(frames).slice(-2)).toEqual([artifact("a-3", text("one\n\nDone."), false), DONE]);
   });
@@ -207,7 +207,7 @@ describe("for the phone", () => {
     }
   });
 
-  it("data is told as JSON unless the device shows it", () => {
+  it("data is sent as JSON unless the device shows it", () => {
     const { losses, renderer } = rendererOf();
     const frames = renderer.push(chunk("x", [{ data: { a: 1 } }, { data: { cardsInfo: [] } }]));
     expect(resultsOf(frames).slice(2)).toEqual([
@@ -217,11 +217,11 @@ describe("for the phone", () => {
     expect(losses).toEqual([expect.objectContaining({ kind: "bent", path: "artifact.parts[0].data" })]);
   });
 
-  it("never says empty text, and of empty artifacts nothing", () => {
+  it("sends no empty text, and nothing of empty artifacts", () => {
     expect(resultsOf(render([chunk("x", ""), chunk("x", "", true), COMPLETED])).slice(2)).toEqual([DONE]);
   });
 
-  it("a task that failed says why, and that it failed", () => {
+  it("a failed task is sent with its reason and its state", () => {
     const frames = render([chunk("x", "one"), status("TASK_STATE_FAILED", "No luck.")]);
     expect(frames.slice(-2)).toEqual([
       { result: artifact("a-3", text("one\n\nNo luck."), false), error: OK, shows: "all-text" },
@@ -232,7 +232,7 @@ describe("for the phone", () => {
     ]);
   });
 
-  it("a stream that broke says why, with the code of the error", () => {
+  it("a stream that failed ends with the reason and the code of the error", () => {
     const { renderer } = rendererOf();
     renderer.begin();
     const frames = renderer.fail(new ProtocolError("RESOURCE_EXHAUSTED", "Too much."));
@@ -242,7 +242,7 @@ describe("for the phone", () => {
     expect(renderer.fail(new ProtocolError("UNAVAILABLE", "again"))).toEqual([]);
   });
 
-  it("a canceled task is told as such", () => {
+  it("a canceled task is sent as such", () => {
     expect(resultsOf(render([status("TASK_STATE_CANCELED")])).at(-1)).toEqual({
       taskId: "t",
       kind: "status-update",
@@ -361,7 +361,7 @@ describe("as documented", () => {
     expect(resultsOf(open).some((result) => "lastChunk" in result && result.lastChunk)).toBe(false);
   });
 
-  it("text that does not fit a frame goes on in the next", () => {
+  it("text that does not fit a frame continues in the next", () => {
     const frames = render(
       [chunk("x", [{ text: "a".repeat(5_000) }, { text: "b".repeat(3_000) }, { data: {} }])],
       options,
@@ -378,7 +378,7 @@ describe("as documented", () => {
     ]);
   });
 
-  it("reasoning that does not fit a frame goes on in the next", () => {
+  it("reasoning that does not fit a frame continues in the next", () => {
     const frames = render([chunk("x", [xiaoyi.reasoning("a".repeat(4_001)), { text: "b".repeat(3_999) }])], options);
     expect(resultsOf(frames).slice(1)).toEqual([
       artifact("x", thought("a".repeat(4_000)), false, false),
@@ -412,7 +412,7 @@ describe("as documented", () => {
     expect(losses.map(({ path }) => path)).toEqual(["status.message"]);
   });
 
-  it("a failed task says why in its status", () => {
+  it("a failed task has the reason in its status", () => {
     const [last] = render([status("TASK_STATE_FAILED", "No.")], options).slice(-1);
     expect(last).toEqual({
       result: {
@@ -425,7 +425,7 @@ describe("as documented", () => {
     });
   });
 
-  it("says what it lost", () => {
+  it("reports its losses", () => {
     const { losses, renderer } = rendererOf(options);
     renderer.push(chunk("x", [{ text: "a", metadata: { b: 1 } }, { data: 5 }, { text: "c", mediaType: "text/html" }]));
     expect(losses.map(({ path }) => path)).toEqual([
@@ -462,7 +462,7 @@ describe("frames that wait", () => {
 });
 
 describe("on the wire", () => {
-  it("an answer has an error that says all is well, a refusal has no result", () => {
+  it("an answer has an error with the code of success, a refusal has no result", () => {
     expect(toResponse("msg-1", { a: 1 })).toBe(
       '{"jsonrpc":"2.0","id":"msg-1","result":{"a":1},"error":{"code":0,"message":""}}',
     );

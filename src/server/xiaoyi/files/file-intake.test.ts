@@ -121,7 +121,7 @@ describe("other files", () => {
     expect(await readFile(path)).toEqual(JPEG);
   });
 
-  it("stand where they stood, beside what was said", async () => {
+  it("keep their place among the other parts", async () => {
     const data = { data: { a: 1 } };
     const parts = await takeIn([{ text: "Look:" }, at("/photo"), data, { raw: "AAAA" }, at("/words.txt")]);
     expect(parts).toMatchObject([{ text: "Look:" }, { filename: "photo" }, data, { raw: "AAAA" }, { text: "早上好" }]);
@@ -157,7 +157,7 @@ describe("files that cannot be had", () => {
     ["/large", "It is larger than allowed."],
     ["/endless", "It is larger than allowed."],
     ["/torn", "Its address could not be reached."],
-  ])("%s: are said to be so, and stay where they are", async (path, words) => {
+  ])("%s: are reported as such, and stay where they are", async (path, words) => {
     const part = at(path, { filename: "x" });
     expect(await failed(part)).toEqual([part, remark(words)]);
   });
@@ -213,7 +213,7 @@ describe("files that cannot be had", () => {
     expect(kept).toEqual(at("/@files.example/missing"));
   });
 
-  it("because the disk does not take them are said to be so, without its words", async () => {
+  it("that cannot be stored are reported as such, without the error of the disk", async () => {
     const intake = createFileIntake({
       fetch: createGuardedFetch({ allow: ["127.0.0.1"] }),
       store: { add: () => Promise.reject(new Error("ENOSPC: /the/inside/of/the/machine")) },

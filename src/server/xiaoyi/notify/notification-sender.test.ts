@@ -76,7 +76,7 @@ describe("notifications, as the platform takes them", () => {
     expect(simulator.violations).toEqual([]);
   });
 
-  it("come far enough apart also where another entry, or a process before, told the same device", async () => {
+  it("come far enough apart also where another entry, or a process before, notified the same device", async () => {
     const { simulator } = await platform();
     const { accessKey, apiId = "", secretKey } = simulator.agent;
     const route = { url: simulator.webhookUrl, apiId, keys: { accessKey, secretKey } };
@@ -125,7 +125,7 @@ describe("notifications, as the platform takes them", () => {
 describe("notifications that are not taken", () => {
   const told = answer(200, "");
 
-  it("are tried again where that may help, the same ones, later each time and signed anew", async () => {
+  it("are retried where that may help, unchanged, later each time and signed again", async () => {
     const calls: ExchangeCall[] = [];
     const answers = [
       answer(503),
@@ -184,7 +184,7 @@ describe("notifications that are not taken", () => {
     expect(counted).toEqual(["phone_notices_dropped", "phone_notices_sent"]);
   });
 
-  it("are said to be stopped also where one is under way, and nothing follows it", async () => {
+  it("are reported as stopped also if one is being sent, and nothing follows it", async () => {
     let answerIt: (answer: ExchangeAnswer) => void = () => {};
     const calls: ExchangeCall[] = [];
     const push = pusher({
@@ -203,7 +203,7 @@ describe("notifications that are not taken", () => {
     expect(calls).toHaveLength(1);
   });
 
-  it("may follow each other closely where the operator says so, but never on one device", async () => {
+  it("may follow each other closely if so configured, but never on one device", async () => {
     const calls: ExchangeCall[] = [];
     const push = pusher({ spacingMs: 0, exchanger: scripted(calls, [told, told, told]) });
     void push.push(noticeOf("s&1"), [{ pushId: "one" }, { pushId: "two" }]);
