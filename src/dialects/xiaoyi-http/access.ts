@@ -5,7 +5,7 @@ import type { Caller } from "../../model/caller.ts";
 import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
 import type { Log } from "../../model/ports.ts";
 import type { ExchangeRequest } from "../../wire/exchange.ts";
-import { secretsEqual, verifySignature } from "../xiaoyi/signature.ts";
+import { type SignatureVerdict, secretsEqual, verifySignature } from "../xiaoyi/signature.ts";
 import { SESSION_HEADER } from "./card.ts";
 import { type Access, type Entry, secretOf } from "./options.ts";
 
@@ -108,27 +108,19 @@ function hasCredentials({ headers, query }: RequestCredentials, access: Access):
   }
 }
 
-type Verdict = "good" | "stale" | "wrong";
-
-function verifyCredentials(from: RequestCredentials, entry: Entry, agent: string, now: number): Verdict {
+function verifyCredentials(from: RequestCredentials, entry: Entry, agent: string, now: number): SignatureVerdict {
   const { access } = entry;
+  const { headers } = from;
   switch (access.kind) {
-    case "signature":
-      return verifyRequestSignature(from, access, now);
+    case "signature": {
+      const verdict = verifySignature(access.secretKey, { sign: headers.sign, timestamp: headers.ts }, now);
+      return secretsEqual(headers.accesskey ?? "", access.accessKey) ? verdict : "wrong";
+    }
     case "api-key":
       return hasApiKey(from, access) ? "good" : "wrong";
     case "oauth":
-      return isValidToken(accessScope(entry, agent), bearerTokenOf(from.headers.authorization), now) ? "good" : "wrong";
+      return isValidToken(accessScope(entry, agent), bearerTokenOf(headers.authorization), now) ? "good" : "wrong";
   }
-}
-
-function verifyRequestSignature(
-  { headers }: RequestCredentials,
-  access: Extract<Access, { kind: "signature" }>,
-  now: number,
-): Verdict {
-  const verdict = verifySignature(access.secretKey, { sign: headers.sign, timestamp: headers.ts }, now);
-  return secretsEqual(headers.accesskey ?? "", access.accessKey) ? verdict : "wrong";
 }
 
 type ApiKeyAccess = Extract<Access, { kind: "api-key" }>;

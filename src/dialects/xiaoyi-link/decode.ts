@@ -6,7 +6,7 @@
 import { isObject } from "../../model/json.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
 import { JsonParseError, parseJson } from "../../wire/parse-json.ts";
-import { type ControlTarget, decodeControl, methodOf } from "../xiaoyi/control.ts";
+import { type ControlTarget, decodeControl, methodOf, nonEmptyString } from "../xiaoyi/control.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -98,7 +98,7 @@ function hasLongId(fields: Fields): boolean {
 function decodeRequest(request: Fields): PlatformFrame {
   if (hasLongId(request) || (isObject(request.params) && hasLongId(request.params))) return drop("long-id");
   const id = toId(request.id);
-  const word = [request.method, request.action].find((one) => typeof one === "string" && one !== "");
+  const word = nonEmptyString(request.method) ?? nonEmptyString(request.action);
   const method = word ?? (methodOf(request.msgType) === undefined ? undefined : request.msgType);
   if (typeof method !== "string") {
     if (request.msgType === "heartbeat") return { kind: "heartbeat" };
@@ -125,8 +125,4 @@ function decodeRequest(request: Fields): PlatformFrame {
 /** Echoed unchanged. */
 function toId(value: unknown): JsonRpcId {
   return typeof value === "string" || (typeof value === "number" && Number.isFinite(value)) ? value : null;
-}
-
-function nonEmptyString(value: unknown): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
 }

@@ -48,7 +48,11 @@ export function decodeControl(envelope: Envelope): ControlTarget {
 }
 
 function distinctStrings(values: readonly unknown[]): string[] {
-  return [...new Set(values.filter((value): value is string => typeof value === "string" && value !== ""))];
+  return [...new Set(values.flatMap((value) => nonEmptyString(value) ?? []))];
+}
+
+export function nonEmptyString(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
 }
 
 export type CancelState = "canceled" | "failed" | "unknown";

@@ -6,6 +6,7 @@ import { isDataPart, type Message, type Part } from "../../model/message.ts";
 import type { CodecTools } from "../contract.ts";
 import { type Members, readRequest } from "../shared/json-members.ts";
 import type { ReadOptions } from "../shared/proto/json-reading.ts";
+import { nonEmptyString } from "./control.ts";
 import { XIAOYI_EXTENSION } from "./metadata.ts";
 import { decodeKnownPart } from "./parts.ts";
 
@@ -182,10 +183,6 @@ function dropPushId(value: JsonValue): JsonValue {
   if (!isObject(value)) return value;
   const { push_id: _address, ...others } = value;
   return others;
-}
-
-function nonEmptyString(value: JsonValue | undefined): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
 }
 
 /** The id in the push notification that the user tapped, if any. */

@@ -139,9 +139,13 @@ function kindOf(members: Members): Kind | undefined {
   return present.length === 1 ? present[0] : undefined;
 }
 
+export function hasKnownContent(members: Members): boolean {
+  return KINDS.some((kind) => members.raw(kind) !== undefined);
+}
+
 /** As `decodePart`; undefined for a part without known content, as new kinds may be added. */
 export function decodeKnownPart(members: Members): Part | undefined {
-  if (KINDS.some((kind) => members.raw(kind) !== undefined)) return decodePart(members, true);
+  if (hasKnownContent(members)) return decodePart(members, true);
   members.reading.lose(LOSSES.unknownPart);
   return undefined;
 }

@@ -2,6 +2,7 @@
 
 import type { Carrier, ConnectionRefusal, UpgradeRequest } from "../../dialects/carrier.ts";
 import type { LinkCaller, LinkTools } from "../../dialects/contract.ts";
+import { nonEmptyString } from "../../dialects/xiaoyi/control.ts";
 import {
   SIGNATURE_WINDOW_MS,
   type SignatureVerdict,
@@ -120,6 +121,5 @@ function verifyCredentials(headers: UpgradeHeaders, credentials: DialInCredentia
 }
 
 function headerOf(headers: UpgradeHeaders, name: string): string | undefined {
-  const value = headers[name];
-  return typeof value === "string" && value !== "" ? value : undefined;
+  return nonEmptyString(headers[name]);
 }

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { isAllowEntry } from "../../auth/guarded-fetch/target-policy.ts";
 import { DEFAULT_LANGUAGE, LANGUAGES } from "../../dialects/xiaoyi/phone-texts.ts";
 import { RENDER_MODES } from "../../dialects/xiaoyi/render/renderer.ts";
-import { duration, size, text, timer, wait } from "../config/value-types.ts";
+import { duration, optional, size, text, timer, wait } from "../config/value-types.ts";
 import { isLinkUrl, XIAOYI_LINK_URL } from "./link-servers.ts";
 import { PUSH_DEVICES, XIAOYI_PUSH_URL } from "./phone-services.ts";
 import { isSafeUrl, XIAOYI_UPLOAD_URL } from "./trusted-exchanger.ts";
@@ -17,11 +17,11 @@ const credential = text.max(MAX_CREDENTIAL_LENGTH, {
 });
 const safeUrl = z.string().refine(isSafeUrl, { error: "must be an https address, or http on this machine" });
 
-const push = z.strictObject({
+const pushOptions = z.strictObject({
   apiId: text.describe("Id of the webhook trigger that was made in the platform's console."),
   url: safeUrl.default(XIAOYI_PUSH_URL).describe("Where notifications are sent. `http:` only on this machine."),
-  ak: credential.exactOptional().describe("Access key of the trigger; default: that of the entry."),
-  sk: credential.exactOptional().describe("Secret key of the trigger; default: that of the entry."),
+  ak: optional(credential, "Access key of the trigger; default: that of the entry."),
+  sk: optional(credential, "Secret key of the trigger; default: that of the entry."),
   devices: z
     .enum(PUSH_DEVICES)
     .exactOptional()
@@ -34,12 +34,17 @@ const push = z.strictObject({
       "Minimum time between two notifications. The platform drops a notification that reaches a device within 15s of another.",
     ),
 });
-const PUSH_DESCRIPTION =
-  "Notifies users who left when their task ends or asks for input. Needs the variable `push_id` in the platform's console.";
+const push = optional(
+  pushOptions,
+  "Notifies users who left when their task ends or asks for input. Needs the variable `push_id` in the platform's console.",
+);
 
-const render = z.enum(RENDER_MODES).default("phone");
-const RENDER_DESCRIPTION =
-  "How answers are rendered: `phone` as devices show them well, `spec` as the platform's documentation prints them.";
+const render = z
+  .enum(RENDER_MODES)
+  .default("phone")
+  .describe(
+    "How answers are rendered: `phone` as devices show them well, `spec` as the platform's documentation prints them.",
+  );
 
 const language = z
   .enum(LANGUAGES)
@@ -51,15 +56,15 @@ export const HTTP_ACCESS = ["sk", "apiKey", "oauth"] as const;
 
 const http = z.strictObject({
   agent: text.describe("Name of the agent."),
-  ak: credential.exactOptional().describe("Access key, for signed requests; with `sk`."),
-  sk: credential.exactOptional().describe("Secret key, for signed requests; with `ak`."),
-  apiKey: credential.exactOptional().describe("Key that requests carry, instead of a signature."),
+  ak: optional(credential, "Access key, for signed requests; with `sk`."),
+  sk: optional(credential, "Secret key, for signed requests; with `ak`."),
+  apiKey: optional(credential, "Key that requests carry, instead of a signature."),
   header: z
     .string()
     .regex(/^[\w!#$%&'*+.^`|~-]+$/, { error: "must be the name of a header" })
     .exactOptional()
     .describe("With `apiKey`: the header that carries it, bare or as `Bearer`; default: `Authorization`."),
-  query: text.exactOptional().describe("With `apiKey`: a query parameter that may carry it instead."),
+  query: optional(text, "With `apiKey`: a query parameter that may carry it instead."),
   oauth: z
     .strictObject({
       clientId: credential.describe("Client id, as in the platform's console."),
@@ -74,17 +79,18 @@ const http = z.strictObject({
       ),
       clientId: text.describe("Client id at the login server."),
       clientSecret: text.describe("Client secret at the login server."),
-      redirectUri: text.exactOptional().describe("As registered with the login server, if it asks for one."),
+      redirectUri: optional(text, "As registered with the login server, if it asks for one."),
     })
     .exactOptional()
     .describe("Lets users log in (`authorize`)."),
-  owner: text
-    .exactOptional()
-    .describe("Owner of the platform's tasks; default: `xiaoyi:` and the agent's name, where `auth` is configured."),
-  render: render.describe(RENDER_DESCRIPTION),
+  owner: optional(
+    text,
+    "Owner of the platform's tasks; default: `xiaoyi:` and the agent's name, where `auth` is configured.",
+  ),
+  render,
   language,
   sessionTtl: duration.prefault("7d").describe("How long a session opened by `initialize` is valid."),
-  push: push.exactOptional().describe(PUSH_DESCRIPTION),
+  push,
   upload: z
     .strictObject({
       uid: text.describe("User id for uploads."),
@@ -95,8 +101,7 @@ const http = z.strictObject({
     .describe("Lets the agent send files to the phone."),
 });
 
-const LINK_URL_WORDS = "must be a wss address, or ws on this machine";
-const linkUrl = z.string().refine(isLinkUrl, { error: LINK_URL_WORDS });
+const linkUrl = z.string().refine(isLinkUrl, { error: "must be a wss address, or ws on this machine" });
 
 const link = z.strictObject({
   agent: text.describe("Name of the agent."),
@@ -107,9 +112,7 @@ const link = z.strictObject({
   backup: z
     .strictObject({
       url: linkUrl.describe("The second server."),
-      servername: text
-        .exactOptional()
-        .describe("Name that its certificate must be valid for; default: the host of the link's `url`."),
+      servername: optional(text, "Name that its certificate must be valid for; default: the host of the link's `url`."),
       fingerprint: z
         .string()
         .regex(/^(?:[0-9A-Fa-f]{2}:?){31}[0-9A-Fa-f]{2}$/, { error: "must be a SHA-256 fingerprint in hexadecimal" })
@@ -124,10 +127,8 @@ const link = z.strictObject({
     })
     .exactOptional()
     .describe("A second server to dial; a message is answered over the one it came from."),
-  owner: text
-    .exactOptional()
-    .describe("Owner of the tasks; default: `xiaoyi:` and the agent's name, where `auth` is configured."),
-  render: render.describe(RENDER_DESCRIPTION),
+  owner: optional(text, "Owner of the tasks; default: `xiaoyi:` and the agent's name, where `auth` is configured."),
+  render,
   language,
   heartbeat: duration
     .refine((milliseconds) => milliseconds >= 1_000 && milliseconds <= 600_000, { error: "must be 1s to 10m" })
@@ -142,10 +143,10 @@ const link = z.strictObject({
     })
     .prefault({})
     .describe("When a link that closed is opened again."),
-  uid: text.exactOptional().describe("With `apiKey`: lets the agent send files to the phone."),
-  apiKey: text.exactOptional().describe("Key for uploading files; with `uid`."),
+  uid: optional(text, "With `apiKey`: lets the agent send files to the phone."),
+  apiKey: optional(text, "Key for uploading files; with `uid`."),
   uploadUrl: safeUrl.default(XIAOYI_UPLOAD_URL).describe("Where files are uploaded. `http:` only on this machine."),
-  push: push.exactOptional().describe(PUSH_DESCRIPTION),
+  push,
 });
 
 const files = z.strictObject({
@@ -170,15 +171,14 @@ export const DIAL_IN_CREDENTIALS = [
 export const dialIn = z
   .strictObject({
     agentId: text.describe("Id by which the agent introduces itself; no other agent here may have it."),
-    ak: text.exactOptional().describe("Access key, as the agent has it; with `sk`."),
-    sk: text.exactOptional().describe("Secret key, as the agent has it. It signs the time when the agent dials."),
-    uid: text.exactOptional().describe("Account id, for agents that send `x-uid` and `x-api-key`; with `apiKey`."),
-    apiKey: text.exactOptional().describe("Key that such an agent sends; with `uid`."),
-    patience: wait
-      .exactOptional()
-      .describe(
-        "How long a task under way waits for an agent that lost its connection to come back; default: 90s. A new message to an agent that is not connected waits 10s.",
-      ),
+    ak: optional(text, "Access key, as the agent has it; with `sk`."),
+    sk: optional(text, "Secret key, as the agent has it. It signs the time when the agent dials."),
+    uid: optional(text, "Account id, for agents that send `x-uid` and `x-api-key`; with `apiKey`."),
+    apiKey: optional(text, "Key that such an agent sends; with `uid`."),
+    patience: optional(
+      wait,
+      "How long a task under way waits for an agent that lost its connection to come back; default: 90s. A new message to an agent that is not connected waits 10s.",
+    ),
   })
   .exactOptional()
   .describe("An agent that dials `/openclaw/v1/ws/link`, as it would dial Xiaoyi.");

@@ -3,6 +3,7 @@
 import { isObject } from "../../../model/json.ts";
 import { parseResponse } from "../../shared/responses.ts";
 import { encodeCancel, type MessageIds } from "../../xiaoyi/call/encode-message.ts";
+import { nonEmptyString } from "../../xiaoyi/control.ts";
 
 /**
  * An id that no phone has: agents put questions to a phone into the answer's text, and all others into the status,
@@ -69,8 +70,7 @@ function decodeResponse(envelope: Fields): AgentFrame {
   const error = isObject(detail.error) ? detail.error : undefined;
   if (result === undefined && error === undefined) return drop("no-response");
   const candidates = [result?.taskId, envelope.taskId, result?.id, detail.id, envelope.sessionId];
-  const ids = candidates.filter((id): id is string => typeof id === "string" && id !== "");
-  return { kind: "response", result, error, ids };
+  return { kind: "response", result, error, ids: candidates.flatMap((id) => nonEmptyString(id) ?? []) };
 }
 
 function drop(why: DropReason): AgentFrame {

@@ -13,7 +13,7 @@ import { invalidResponse } from "../../shared/responses.ts";
 import { LOSSES } from "../abilities.ts";
 import { decodeError, isSuccess, PLATFORM_CODES } from "../errors.ts";
 import { reasoningOf, xiaoyiMetadata } from "../metadata.ts";
-import { decodePart } from "../parts.ts";
+import { decodePart, hasKnownContent } from "../parts.ts";
 
 interface FrameBase {
   readonly taskId: string | undefined;
@@ -111,11 +111,9 @@ const STATE_OF_NAME: ReadonlyMap<unknown, TaskState> = new Map<unknown, TaskStat
   ["rejected", "TASK_STATE_REJECTED"],
 ]);
 
-const CONTENTS = ["text", "reasoningText", "file", "data"] as const;
-
 /** Empty for anything that is not a part. A text part without its text is one whose text is empty. */
 function decodeAnswerPart(members: Members): Part[] {
-  if (CONTENTS.some((name) => members.raw(name) !== undefined)) return [decodePart(members)];
+  if (hasKnownContent(members)) return [decodePart(members)];
   if (members.raw("kind") !== "text") members.reading.lose(LOSSES.unknownPart);
   return [];
 }

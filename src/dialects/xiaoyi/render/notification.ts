@@ -1,6 +1,5 @@
 /** Notifications: how a user who has left learns of an answer, and what is sent when the notification is tapped. */
 
-import type { JsonObject } from "../../../model/json.ts";
 import { isInterrupted, type Task } from "../../../model/task.ts";
 import { deriveId } from "../../shared/responses.ts";
 import {
@@ -45,15 +44,13 @@ const MAX_INLINE_TEXT = 1_000;
 /** The notification for a task; undefined while the task is working, and if it was canceled, which the user knows. */
 export function toPhoneNotification(task: Task, language: Language): PhoneNotification | undefined {
   const { message, state, timestamp } = task.status;
-  if (state === "TASK_STATE_COMPLETED")
-    return { taskId: task.id, state: "completed", text: answerTextOf(task, language) };
-  if (isInterrupted(state)) {
-    const asked = message === undefined ? "" : visibleTextOf(message.parts);
-    const question = message?.messageId ?? timestamp ?? "";
-    return { taskId: task.id, state: "completed", text: asked === "" ? answerTextOf(task, language) : asked, question };
-  }
-  if (state !== "TASK_STATE_FAILED" && state !== "TASK_STATE_REJECTED") return undefined;
-  return { taskId: task.id, state: "failed", text: answerTextOf(task, language) };
+  const { id: taskId } = task;
+  const text = answerTextOf(task, language);
+  if (state === "TASK_STATE_COMPLETED") return { taskId, state: "completed", text };
+  if (state === "TASK_STATE_FAILED" || state === "TASK_STATE_REJECTED") return { taskId, state: "failed", text };
+  if (!isInterrupted(state)) return undefined;
+  const question = message?.messageId ?? timestamp ?? "";
+  return { taskId, state: "completed", text: visibleTextOf(message?.parts ?? []) || text, question };
 }
 
 /** The whole answer of a task as text: other content is represented by its name, link or fallback text. */
@@ -94,8 +91,7 @@ export function encodeNotification(
 
 function contentOf(text: string, taskId: string): TextWire | DataWire {
   if (countCodePoints(text) <= MAX_INLINE_TEXT) return { kind: "text", text };
-  const data: JsonObject = { pushDataId: taskId };
-  return { kind: "data", data };
+  return { kind: "data", data: { pushDataId: taskId } };
 }
 
 /** The answer behind a tapped notification, if it still exists: the only answer whose last artifact is also its end. */
