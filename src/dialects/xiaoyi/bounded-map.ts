@@ -4,10 +4,10 @@ export class BoundedMap<K, V> {
   readonly #maxSize: number;
   readonly #isEvictable: (value: V) => boolean;
 
-  /** `mayGo`: entries for which it returns false are not evicted, so the map may grow beyond its maximum size. */
-  constructor(maxSize: number, mayGo: (value: V) => boolean = () => true) {
+  /** Entries that are not evictable stay, so the map may grow beyond its maximum size. */
+  constructor(maxSize: number, isEvictable: (value: V) => boolean = () => true) {
     this.#maxSize = maxSize;
-    this.#isEvictable = mayGo;
+    this.#isEvictable = isEvictable;
   }
 
   get size(): number {
@@ -36,9 +36,9 @@ export class BoundedMap<K, V> {
    * Checks few entries, so that a map full of entries that must stay costs little, but more than are added at a time.
    */
   #evict(): void {
-    let looked = 0;
+    let checked = 0;
     for (const [key, value] of this.#entries) {
-      if (this.#entries.size <= this.#maxSize || looked++ === MAX_EVICTION_CHECKS) return;
+      if (this.#entries.size <= this.#maxSize || checked++ === MAX_EVICTION_CHECKS) return;
       this.#entries.delete(key);
       if (!this.#isEvictable(value)) this.#entries.set(key, value);
     }

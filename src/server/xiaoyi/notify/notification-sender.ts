@@ -119,22 +119,17 @@ export class NotificationSender {
 
   #pump(): void {
     this.#cancelTimer();
-    if (this.#sending !== undefined) return;
+    if (this.#sending !== undefined || this.#waiting.length === 0) return;
     const { clock } = this.#options;
     const now = clock.now();
-    let soonest = Number.POSITIVE_INFINITY;
-    for (const [index, job] of this.#waiting.entries()) {
-      const at = this.#readyAt(job);
-      if (at <= now) {
-        this.#waiting.splice(index, 1);
-        void this.#sendJob(job);
-        return;
-      }
-      soonest = Math.min(soonest, at);
+    const ready = this.#waiting.findIndex((job) => this.#readyAt(job) <= now);
+    const [job] = ready < 0 ? [] : this.#waiting.splice(ready, 1);
+    if (job !== undefined) {
+      void this.#sendJob(job);
+      return;
     }
-    if (soonest !== Number.POSITIVE_INFINITY) {
-      this.#cancelTimer = clock.after(soonest - now, () => this.#pump());
-    }
+    const soonest = Math.min(...this.#waiting.map((waiting) => this.#readyAt(waiting)));
+    this.#cancelTimer = clock.after(soonest - now, () => this.#pump());
   }
 
   #readyAt({ dueAt, pushId }: Job): number {
