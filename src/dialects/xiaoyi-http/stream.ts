@@ -60,7 +60,7 @@ export function streamReply(
     // A server that shuts down ends its streams early, and the phone would wait forever.
     atEnd: () => toStreamFrames(id, renderer.asking ? [] : renderer.fail(STOPPED)),
     onClose() {
-      if (finished && seenTask !== "") attendance?.finished(seenTask);
+      if (finished && seenTask !== "") attendance?.finished();
       else attendance?.left();
     },
   });

@@ -19,7 +19,7 @@ import { cancelTask, clearContext } from "./controls.ts";
 import { type ControlFrame, type DropReason, decodeFrame, type MessageFrame } from "./decode.ts";
 import { toAnswer, toHeartbeat, toIntroduction } from "./encode.ts";
 import { DEFAULT_LINK_TIMES, DIALECT_NAME, type LinkAgentOptions, type LinkTimes } from "./options.ts";
-import { OwedReplies, type ReplyAddress, toReplyAddress, whenAborted } from "./owed-replies.ts";
+import { decodeReplyAddress, OwedReplies, type ReplyAddress } from "./owed-replies.ts";
 import { type MessageHead, Reply } from "./reply.ts";
 import { type Session, Sessions } from "./sessions.ts";
 
@@ -82,14 +82,13 @@ export class LinkAgent {
 
   /** Answers a message until that is done or left: called as soon as it is stored, and again in a later process. */
   async deliver(delivery: Delivery): Promise<void> {
-    const { record, signal } = delivery;
+    const { record } = delivery;
     const address = decodeReplyAddress(record.address);
     if (address === undefined) return void (await delivery.giveUp(record.cursor, "the address cannot be read"));
     const reply = this.#owed.find(address) ?? this.#restore(record.taskId, address);
-    if (reply === undefined) this.#owed.leave(record.taskId, address.sessionId);
-    else reply.noteTask(record.taskId);
-    // Settling and leaving an answer changes the delivery, which aborts it here.
-    await whenAborted(signal);
+    if (reply === undefined) return this.#owed.leave(delivery, address.sessionId);
+    reply.noteTask(record.taskId);
+    await this.#owed.hold(reply, delivery);
   }
 
   /**
@@ -110,11 +109,11 @@ export class LinkAgent {
     return reply;
   }
 
-  /** Resolves when all complete answers have been sent, or after this time. */
+  /** Resolves when all complete answers have been delivered, or after this time. */
   async settle(milliseconds: number): Promise<void> {
     const { clock } = this.#options;
     const end = clock.now() + milliseconds;
-    const isLeaving = ({ reply }: Session): boolean => reply?.isUndelivered === true;
+    const isLeaving = ({ reply }: Session): boolean => reply?.isComplete === true && !reply.isSettled;
     while (clock.now() < end && [...this.#sessions.busy].some(isLeaving)) {
       await new Promise<void>((resolve) => {
         clock.after(SETTLE_POLL_MS, resolve);
@@ -122,15 +121,10 @@ export class LinkAgent {
     }
   }
 
+  /** The next process answers what is not delivered by now. */
   close(): void {
     this.#closed = true;
-    for (const session of this.#sessions.busy) {
-      // The next process answers what is left; users who can be notified need not wait for it.
-      const { reply } = session;
-      if (reply?.isUndelivered === true) this.#owed.notifyLater(session, reply);
-      else if (reply?.isComplete === true) this.#owed.delivered(session, reply);
-      reply?.abandon();
-    }
+    for (const { reply } of this.#sessions.busy) reply?.abandon();
     this.#sessions.busy.clear();
   }
 
@@ -249,8 +243,7 @@ export class LinkAgent {
   #abandonReply(session: Session): void {
     const { reply } = session;
     if (reply === undefined) return;
-    if (!reply.isSent && reply.isStored) this.#owed.leave(session.taskOf(reply.head.taskId), session.id);
-    this.#owed.delete(session, reply);
+    this.#owed.delete(session, reply, reply.isSent);
     reply.abandon();
     session.reply = undefined;
   }
@@ -319,7 +312,8 @@ export class LinkAgent {
 
   #createReply(session: Session, head: MessageHead): Reply {
     const { taskId } = head;
-    if (session.reply !== undefined) this.#owed.delete(session, session.reply);
+    // The user has seen the question that this message answers.
+    if (session.reply !== undefined) this.#owed.delete(session, session.reply, true);
     session.reply?.abandon();
     const reply: Reply = new Reply(head, {
       ...this.#options,
@@ -329,11 +323,11 @@ export class LinkAgent {
       reopen: (moreComes) => this.#tasks.follow(session.taskOf(taskId), moreComes),
       onTask: (id) => session.tasks.set(taskId, id),
       onReady: () => this.#connections.get(session.server)?.wake(session),
-      onUndelivered: () => this.#owed.notifyLater(session, reply),
+      onUndelivered: () => void this.#owed.notifyLater(session, reply),
       onSettled: () => {
-        this.#owed.delivered(session, reply);
+        if (reply.ended) this.#owed.delete(session, reply, true);
+        else this.#owed.delivered(reply);
         session.settle(reply);
-        if (reply.ended) this.#owed.delete(session, reply);
       },
     });
     session.reply = reply;
@@ -356,9 +350,13 @@ export class LinkAgent {
     const { context } = this.#options;
     const tools = { tasks: this.#tasks, sessions: this.#sessions, newContext: context.ids.context };
     const handle = kind === "cancel" ? cancelTask : clearContext;
-    void handle(frame, session, tools).then(({ result, taskId }) => {
+    const answer = ({ result, taskId }: Awaited<ReturnType<typeof handle>>): void => {
       const [firstTask] = target.taskIds;
       this.#sendIfAddressed(place, taskId ?? firstTask ?? place.id, toResponse(id, result));
+      received.expireIn(DUPLICATE_CONTROL_MS);
+    };
+    handle(frame, session, tools).then(answer, (error: unknown) => {
+      this.#refuse(toPublicError(error), id, target, server);
       received.expireIn(DUPLICATE_CONTROL_MS);
     });
   }

@@ -16,7 +16,7 @@ const serving: Dialect["serving"] = {
     const agent = new LinkAgent({
       agentId: "agent-1",
       servers: ["main"],
-      replies: { route: "link", put: async () => {}, delete: async () => {} },
+      replies: { route: "link", put: async () => true },
       context: host.context("agent", ANONYMOUS),
       artifactId: () => next("artifact"),
       clock: systemClock,

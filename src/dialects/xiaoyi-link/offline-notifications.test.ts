@@ -112,37 +112,57 @@ describe("a user who has left", () => {
     }
   });
 
-  it("because the link is down is notified of a question, also if the server stops", async () => {
-    for (const stops of [false, true]) {
-      const gate = createDeferred();
-      const notifications = new RecordedNotifications();
-      const stage = await Stage.open({
-        agent: agentOf(async function* (turn) {
-          if (turn.history.length >= 2) return yield chunk("answer", inputText(turn), false);
-          yield status("TASK_STATE_WORKING");
-          await gate.promise;
-          yield status("TASK_STATE_INPUT_REQUIRED", "Go on?");
-        }),
-        notifications,
-      });
-      const first = stage.connect();
-      await first.say(message("hello", { taskId: "t" }));
-      await first.tear();
-      gate.resolve();
-      await settle(20);
-      expect(notifications.notified).toEqual([]);
-      if (stops) stage.agent.close();
-      else await stage.clock.advance(31_000);
-      await settle(20);
-      expect(notifications.notified).toEqual([["t", "session-1"]]);
-      if (stops) continue;
-      const second = stage.connect();
-      await second.say(message("yes", { taskId: "t" }));
-      await stage.clock.advance(60_000);
-      expect(second.story("t").at(-1)).toBe("completed final");
-      expect(notifications.notified).toHaveLength(1);
-      expect(await stage.owed("t")).toBeUndefined();
+  it.each([false, true])("because the link is down is notified of a question (server stops: %s)", async (stops) => {
+    const gate = createDeferred();
+    const agent = agentOf(async function* (turn) {
+      if (turn.history.length >= 2) return yield chunk("answer", inputText(turn), false);
+      yield status("TASK_STATE_WORKING");
+      await gate.promise;
+      yield status("TASK_STATE_INPUT_REQUIRED", "Go on?");
+    });
+    const notifications = new RecordedNotifications();
+    const stage = await Stage.open({ agent, notifications });
+    const first = stage.connect();
+    await first.say(message("hello", { taskId: "t" }));
+    await first.tear();
+    gate.resolve();
+    await settle(20);
+    expect(notifications.notified).toEqual([]);
+    let last = stage;
+    if (stops) {
+      stage.agent.close();
+      await stage.endRoute();
+      stage.harness.crash();
+      await stage.clock.advance(30_000);
+      last = await Stage.open({ agent, notifications, after: stage });
     }
+    await last.clock.advance(31_000);
+    await settle(20);
+    expect(notifications.notified).toEqual([["t", "session-1"]]);
+    const second = last.connect();
+    await second.say(message("yes", { taskId: "t" }));
+    await last.clock.advance(60_000);
+    expect(second.story("t").at(-1)).toBe("completed final");
+    expect(notifications.notified).toHaveLength(1);
+    expect(await last.owed("t")).toBeUndefined();
+  });
+
+  it("without a device is answered over the next link, however late it comes", async () => {
+    const { agent, gate } = patient();
+    const notifications = new RecordedNotifications();
+    notifications.isReachable = async () => false;
+    const stage = await Stage.open({ agent, notifications });
+    const first = stage.connect();
+    await first.say(message("hello", { taskId: "t" }));
+    await first.tear();
+    gate.resolve();
+    await stage.clock.advance(120_000);
+    expect(await stage.owed("t")).toBe(ROUTE);
+    const second = stage.connect();
+    await stage.clock.advance(1_000);
+    expect(second.story("t").at(-1)).toBe("completed final");
+    expect(notifications.notified).toEqual([]);
+    expect(await stage.owed("t")).toBeUndefined();
   });
 
   it("in an earlier process is not answered over the link", async () => {
@@ -275,6 +295,22 @@ describe("an answer that is owed", () => {
     await settle(20);
     const dead = await stage.harness.memory.pendingDeliveries({ limit: 10, dead: true });
     expect(dead).toMatchObject([{ taskId: id, lastError: "the address cannot be read" }]);
+  });
+
+  it("is no longer owed if the next message comes before its pong", async () => {
+    const notifications = new RecordedNotifications();
+    const stage = await Stage.open({ agent: echo(), notifications });
+    const first = stage.connect();
+    await settle();
+    first.sleep();
+    await first.say(message("one", { taskId: "t1" }));
+    await first.say(message("two", { taskId: "t2" }));
+    await first.close();
+    const second = stage.connect();
+    await settle(20);
+    await stage.clock.advance(120_000);
+    expect(second.story("t2").at(-1)).toBe("completed final");
+    expect([await stage.owed("t1"), await stage.owed("t2")]).toEqual([undefined, undefined]);
   });
 
   it("waits for the next process if this one stops", async () => {

@@ -1,6 +1,6 @@
 /** Options of an agent on a link. */
 
-import type { ReplyTo } from "../../model/operation.ts";
+import type { Delivery, ReplyTo } from "../../model/operation.ts";
 import type { Clock, Log } from "../../model/ports.ts";
 import type { ServeContext } from "../contract.ts";
 import type { Language } from "../xiaoyi/phone-texts.ts";
@@ -18,8 +18,8 @@ export interface LinkAgentOptions {
   /** Answers that are owed: registered for this route with each message, until they are delivered. */
   readonly replies: {
     readonly route: string;
-    put(taskId: string, reply: ReplyTo): Promise<unknown>;
-    delete(taskId: string): Promise<unknown>;
+    /** Registers another in the place of this delivery. False: the task is gone. */
+    put(delivery: Delivery, reply: ReplyTo): Promise<boolean>;
   };
   readonly context: Pick<ServeContext, "caller" | "ids" | "limits" | "report" | "service">;
   /** Counts a request of the caller; throws a ProtocolError if it makes too many. Absent: any number is accepted. */

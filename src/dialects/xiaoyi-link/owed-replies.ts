@@ -4,8 +4,9 @@
  */
 
 import { isObject, type JsonValue } from "../../model/json.ts";
-import type { ReplyTo } from "../../model/operation.ts";
-import { ANSWER_DELIVERY } from "../xiaoyi/ports.ts";
+import type { Delivery, ReplyTo } from "../../model/operation.ts";
+import { createDeferred, type Deferred } from "../../wire/link.ts";
+import { ANSWER_DELIVERY, whenAborted } from "../xiaoyi/ports.ts";
 import type { LinkAgentOptions } from "./options.ts";
 import type { MessageHead, Reply } from "./reply.ts";
 import type { Session } from "./sessions.ts";
@@ -48,11 +49,18 @@ export function toReplyAddress(value: JsonValue | undefined): ReplyAddress | und
 /** The platform repeats recent frames only. */
 const MAX_FRAME_KEYS = 100;
 
+interface HeldDelivery {
+  readonly delivery: Delivery;
+  readonly over: Deferred;
+}
+
 export class OwedReplies {
   readonly #options: Pick<LinkAgentOptions, "log" | "notifications" | "replies">;
   /** Identifies this process. */
   readonly #receiver: string;
   readonly #open = new Map<string, Reply>();
+  /** The claim says that this process answers; it also protects a later registration for the same task. */
+  readonly #held = new Map<Reply, HeldDelivery>();
 
   constructor(options: Pick<LinkAgentOptions, "context" | "log" | "notifications" | "replies">) {
     this.#options = options;
@@ -63,9 +71,12 @@ export class OwedReplies {
     this.#open.set(keyOf({ sessionId: session.id, taskId: reply.head.taskId }), reply);
   }
 
-  delete(session: Session, reply: Reply): void {
+  /** The reply sends nothing more. What was not delivered is left to a notification. */
+  delete(session: Session, reply: Reply, isDelivered: boolean): void {
     const key = keyOf({ sessionId: session.id, taskId: reply.head.taskId });
     if (this.#open.get(key) === reply) this.#open.delete(key);
+    if (isDelivered) this.delivered(reply);
+    else this.#leave(reply, session.id);
   }
 
   find(address: ReplyAddress): Reply | undefined {
@@ -91,37 +102,47 @@ export class OwedReplies {
     return { id: ANSWER_DELIVERY, route, address: JSON.stringify(address), wants: "events" };
   }
 
+  /** Resolves when the answer is delivered or left, or the delivery is another's. */
+  async hold(reply: Reply, delivery: Delivery): Promise<void> {
+    if (reply.isSettled) return void (await delivery.done());
+    const held = { delivery, over: createDeferred() };
+    this.#held.set(reply, held);
+    await Promise.race([held.over.promise, whenAborted(delivery.signal)]);
+    if (this.#held.get(reply) === held) this.#held.delete(reply);
+  }
+
+  delivered(reply: Reply): void {
+    this.#end(reply, (delivery) => delivery.done());
+  }
+
+  /** The answer has waited too long for a link. It stays owed if the user cannot be notified. */
+  async notifyLater(session: Session, reply: Reply): Promise<void> {
+    const isReachable = await this.#options.notifications?.isReachable(session.id);
+    if (isReachable === true && reply.isUndelivered) this.#leave(reply, session.id);
+  }
+
+  #leave(reply: Reply, sessionId: string): void {
+    this.#end(reply, (delivery) => this.leave(delivery, sessionId));
+  }
+
   /** The answer is no longer sent over a link. */
-  leave(taskId: string, sessionId: string): void {
+  async leave(delivery: Delivery, sessionId: string): Promise<void> {
     const { notifications, replies } = this.#options;
-    this.#save(
-      notifications === undefined ? replies.delete(taskId) : replies.put(taskId, notifications.replyTo(sessionId)),
-    );
+    const isLeft = notifications !== undefined && (await replies.put(delivery, notifications.replyTo(sessionId)));
+    if (!isLeft) await delivery.done();
   }
 
-  /** The answer has waited too long for a link. It is still sent if there is one before the user is notified. */
-  notifyLater(session: Session, reply: Reply): void {
-    if (this.#options.notifications !== undefined) this.leave(session.taskOf(reply.head.taskId), session.id);
-  }
-
-  delivered(session: Session, reply: Reply): void {
-    if (reply.isStored) this.#save(this.#options.replies.delete(session.taskOf(reply.head.taskId)));
-  }
-
-  #save(change: Promise<unknown>): void {
-    change.catch((error: unknown) => {
+  #end(reply: Reply, change: (delivery: Delivery) => Promise<unknown>): void {
+    const held = this.#held.get(reply);
+    if (held === undefined) return;
+    this.#held.delete(reply);
+    change(held.delivery).catch((error: unknown) => {
       this.#options.log.warn({ err: error }, "The state of an answer to Xiaoyi could not be stored.");
     });
+    held.over.resolve();
   }
 }
 
 function keyOf({ sessionId, taskId }: Pick<ReplyAddress, "sessionId" | "taskId">): string {
   return JSON.stringify([sessionId, taskId]);
-}
-
-export function whenAborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

@@ -66,7 +66,6 @@ export class Reply implements Unconfirmed {
   #following = false;
   #stopStream = (): void => {};
   #abandoned = false;
-  #stored = false;
   #settled = false;
   /** Set if the message was refused. */
   #refusal: ProtocolError | undefined;
@@ -83,11 +82,6 @@ export class Reply implements Unconfirmed {
     this.requestId = head.requestId;
     this.#options = options;
     this.#renderer = this.#createRenderer();
-  }
-
-  /** The task is known to exist. */
-  get isStored(): boolean {
-    return this.#stored;
   }
 
   get ended(): boolean {
@@ -138,7 +132,6 @@ export class Reply implements Unconfirmed {
 
   /** The task exists, under this id of the engine. */
   noteTask(id: string): void {
-    this.#stored = true;
     this.#options.onTask(id);
   }
 

@@ -46,6 +46,8 @@ export interface OfflineNotifications {
   registerDevice(message: Pick<DecodedMessage, "sessionId" | "pushId" | "loginSessionId">): Promise<void>;
   /** For a user who has left: they are notified when the task ends or asks for input. */
   replyTo(sessionId: string): ReplyTo;
+  /** Whether the user has a device that can be notified. Never rejects. */
+  isReachable(sessionId: string): Promise<boolean>;
   /** For a user who reads the answer: they are notified only if they leave before its end. */
   attend(sessionId: string): Attendance;
   /** The answer behind a tapped notification; undefined if it no longer exists. Never rejects. */
@@ -57,7 +59,14 @@ export interface Attendance {
   /** To be registered with the message. */
   readonly replyTo: ReplyTo;
   /** The user has read the answer to its end. */
-  finished(taskId: string): void;
+  finished(): void;
   /** The user has left, or the message was refused. */
   left(): void;
+}
+
+export function whenAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
 }

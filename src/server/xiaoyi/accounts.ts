@@ -11,7 +11,7 @@ import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 import { omitUndefined } from "../../model/omit-undefined.ts";
 import { CarrierError, type Exchanger } from "../../wire/exchange.ts";
 import { JsonParseError, parseJson } from "../../wire/parse-json.ts";
-import { SPACES } from "./record-map.ts";
+import { parseRecord, SPACES } from "./record-map.ts";
 import { createTrustedExchanger, isSafeUrl } from "./trusted-exchanger.ts";
 
 export interface AccountServer {
@@ -100,8 +100,8 @@ export function createBindings(records: () => Records, agent: string, owner: str
       await records().put(record);
     },
     async find(id) {
-      const account = await records().record(SPACES.logins, keyOf(id));
-      return account === undefined ? undefined : (JSON.parse(account) as JsonObject);
+      const account = parseRecord(await records().record(SPACES.logins, keyOf(id)));
+      return isObject(account) ? account : undefined;
     },
     forget: (id) => records().delete(SPACES.logins, keyOf(id)),
   };

@@ -38,9 +38,11 @@ interface LinkServer {
   readonly tls: TlsVerifyOptions;
 }
 
-/** The name of the carrier of one entry: the route of its answers. */
-export function linkRoute(agentId: string): string {
-  return `${DIALECT_NAME}:${agentId}`;
+/** The name of the carrier of one entry: the route of its answers. An agent may have links to several platforms. */
+export function linkRoute(entry: DialledEntry, entries: readonly DialledEntry[]): string {
+  const name = `${DIALECT_NAME}:${entry.agentId}`;
+  const first = entries.find(({ agentId }) => agentId === entry.agentId);
+  return first === entry ? name : `${name}@${new URL(linkServersOf(entry)[0].url).host}`;
 }
 
 /** Throws a TypeError for invalid options. */

@@ -7,7 +7,7 @@ import { Harness } from "../../engine/testing/harness.ts";
 import type { LogFields } from "../../model/ports.ts";
 import { createBindings } from "./accounts.ts";
 import { migrateFiles } from "./migrate-files.ts";
-import { devicesOf } from "./notify/devices.ts";
+import { addDevice, devicesOf } from "./notify/devices.ts";
 import { createRecordMap, SPACES } from "./record-map.ts";
 
 let folder: string;
@@ -123,5 +123,41 @@ describe("files beside the store", () => {
     expect((await readdir(folder)).every((name) => name.endsWith(".json.damaged"))).toBe(true);
     expect(await readFile(join(folder, "data.db.xiaoyi-logins.json.damaged"), "utf8")).toBe("not JSON");
     expect(logged).toHaveLength(3);
+  });
+
+  it.each([
+    ["contexts", ["not a scoped key", "c"]],
+    ["contexts", [JSON.stringify(["not JSON", "x"]), "c"]],
+    ["awaited", [JSON.stringify([entry, "t"]), null]],
+    ["unanswered", ["1", "s"]],
+  ])("of which one entry cannot be read (%s: %j) are imported without it", async (name, bad) => {
+    const harness = await Harness.start({ agent: echo() });
+    const good = [scoped(["agent-1"], "session"), "context"];
+    await write(name, name === "contexts" ? [bad, good] : [bad]);
+    logged.length = 0;
+    await migrate(harness);
+    expect(logged.map(([, message]) => message)).toContain("An entry of a file beside the store cannot be imported.");
+    const contexts = createRecordMap(() => harness.engine.records, SPACES.linkContexts("agent-1"), log);
+    expect(await contexts.get("session")).toBe(name === "contexts" ? "context" : undefined);
+    expect(await readdir(folder)).toEqual([`data.db.xiaoyi-${name}.json.migrated`]);
+  });
+});
+
+describe("damaged records", () => {
+  it("of cleared conversations count as absent", async () => {
+    const { records } = (await Harness.start({ agent: echo() })).engine;
+    const space = SPACES.linkContexts("a");
+    await records.put({ space, key: "s", value: "not JSON" });
+    await records.put({ space, key: "t", value: '"context"' });
+    const map = createRecordMap(() => records, space, log);
+    expect(await map.entries()).toEqual([["t", "context"]]);
+    expect(await map.get("s")).toBeUndefined();
+  });
+
+  it.each(['{"a":1}', "null", "not JSON", "[1,null]"])("of devices (%s) are replaced", async (value) => {
+    const { records } = (await Harness.start({ agent: echo() })).engine;
+    await records.put({ space: SPACES.devices, key: "u", value });
+    await addDevice(records, "u", { pushId: "p" });
+    expect(await devicesOf(records, "u")).toEqual([{ pushId: "p" }]);
   });
 });

@@ -83,10 +83,25 @@ export async function migrateFiles(database: string, context: MigrationContext):
     }
     for (let from = 0; from < entries.length; from += BATCH) {
       const batch = entries.slice(from, from + BATCH);
-      await Promise.all(batch.map(([key, value]) => importEntry(key, value, context)));
+      await Promise.all(batch.map((entry) => importOne(entry, importEntry, file, context)));
     }
     await rename(file, `${file}.migrated`);
     context.log.info({ file, entries: entries.length }, "A file beside the store was imported; it can be deleted.");
+  }
+}
+
+/** One entry that cannot be read does not keep the others from being imported. */
+async function importOne(
+  [key, value]: readonly [string, JsonValue],
+  importEntry: Import,
+  file: string,
+  context: MigrationContext,
+): Promise<void> {
+  try {
+    await importEntry(key, value, context);
+  } catch (error) {
+    if (ProtocolError.is(error)) throw error;
+    context.log.warn({ file, key, err: error }, "An entry of a file beside the store cannot be imported.");
   }
 }
 
@@ -135,11 +150,12 @@ async function importUnanswered(key: string, value: JsonValue, context: Migratio
     await putReply(host, scope, taskId, reply, dialect);
     return;
   }
-  const agent = links.find(({ agentId }) => agentId === name)?.agent;
-  if (agent === undefined) return;
+  const entry = links.find(({ agentId }) => agentId === name);
+  if (entry === undefined) return;
+  const { agent } = entry;
   const address = addressInHistory(await findTask(host, agent, owner, taskId));
   if (address === undefined) return;
-  const reply: ReplyTo = { id: ANSWER_DELIVERY, route: linkRoute(name), address, wants: "events" };
+  const reply: ReplyTo = { id: ANSWER_DELIVERY, route: linkRoute(entry, links), address, wants: "events" };
   await putReply(host, { agent, owner }, taskId, reply, dialect);
 }
 

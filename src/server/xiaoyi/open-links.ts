@@ -3,7 +3,6 @@
 import type { Carrier, CarrierHost, ConnectionTrouble } from "../../dialects/carrier.ts";
 import type { DialectTools } from "../../dialects/contract.ts";
 import { DEFAULT_LANGUAGE } from "../../dialects/xiaoyi/phone-texts.ts";
-import { ANSWER_DELIVERY } from "../../dialects/xiaoyi/ports.ts";
 import { createFileUploads } from "../../dialects/xiaoyi/upload.ts";
 import { DIALECT_NAME, LinkAgent } from "../../dialects/xiaoyi-link/index.ts";
 import type { BackoffPolicy } from "../../model/backoff.ts";
@@ -37,11 +36,12 @@ export function openXiaoyiLinks(
   context: XiaoyiLinkContext,
 ): Promise<readonly Carrier<Link>[]> {
   checkDuplicateLinks(entries);
-  return Promise.all(entries.map((entry) => openLink(entry, context)));
+  return Promise.all(entries.map((entry) => openLink(entry, linkRoute(entry, entries), context)));
 }
 
 async function openLink(
   entry: XiaoyiLinkOptions,
+  route: string,
   { defaultOwner, host, phones, tools }: XiaoyiLinkContext,
 ): Promise<Carrier<Link>> {
   const { agent: name, agentId, apiKey, heartbeatMs, owner = defaultOwner(name), render, uid } = entry;
@@ -50,16 +50,13 @@ async function openLink(
   const service = host.agents.get(name);
   if (service === undefined) throw new TypeError(`xiaoyi.links: there is no agent "${name}".`);
   const caller = { owner, authenticated: true };
-  const scope = { agent: name, tenant: "", owner };
-  const route = linkRoute(agentId);
   const [main, ...others] = linkServersOf(entry);
   const agent = new LinkAgent({
     agentId,
     servers: [main.name, ...others.map((server) => server.name)],
     replies: {
       route,
-      put: (taskId, reply) => host.replies.put(scope, taskId, { ...reply, dialect: DIALECT_NAME }),
-      delete: (taskId) => host.replies.delete(scope, taskId, ANSWER_DELIVERY),
+      put: ({ record, scope }, reply) => host.replies.put(scope, record.taskId, { ...reply, dialect: DIALECT_NAME }),
     },
     context: { caller, service, ids: host.ids, limits: host.limits, report: host.report },
     admit: () => host.context(name, caller),

@@ -2,6 +2,7 @@
 
 import type { Records } from "../../dialects/carrier.ts";
 import type { PersistentMap } from "../../dialects/xiaoyi/ports.ts";
+import type { JsonValue } from "../../model/json.ts";
 import { omitUndefined } from "../../model/omit-undefined.ts";
 import type { Log } from "../../model/ports.ts";
 
@@ -30,6 +31,15 @@ export async function allRecords(records: Pick<Records, "records">, space: strin
   }
 }
 
+/** Undefined for a record that is absent or damaged. */
+export function parseRecord(value: string | undefined): JsonValue | undefined {
+  try {
+    return value === undefined ? undefined : (JSON.parse(value) as JsonValue);
+  } catch {
+    return undefined;
+  }
+}
+
 /** `records` throws before the server has started. */
 export function createRecordMap(records: () => Records, space: string, log: Log): PersistentMap {
   const logged = (error: unknown): undefined => {
@@ -38,11 +48,14 @@ export function createRecordMap(records: () => Records, space: string, log: Log)
   return {
     entries: async () => {
       const all = await allRecords(records(), space).catch(logged);
-      return (all ?? []).map(({ key, value }) => [key, JSON.parse(value) as string] as const);
+      return (all ?? []).flatMap(({ key, value }) => {
+        const stored = parseRecord(value);
+        return typeof stored === "string" ? [[key, stored] as const] : [];
+      });
     },
     get: async (id) => {
-      const value = await records().record(space, id).catch(logged);
-      return value === undefined ? undefined : (JSON.parse(value) as string);
+      const stored = parseRecord(await records().record(space, id).catch(logged));
+      return typeof stored === "string" ? stored : undefined;
     },
     set: async (id, value) => {
       if (id.length > MAX_ID_LENGTH || value.length > MAX_ID_LENGTH) return;

@@ -17,7 +17,6 @@ import type { LinkAgentOptions } from "../options.ts";
 
 export const AGENT_ID = "agent-1";
 const OWNER: Caller = { owner: "alice", authenticated: true };
-const SCOPE = { agent: "agent", tenant: "", owner: "alice" };
 export const ROUTE = `link:${AGENT_ID}`;
 
 interface StageOptions
@@ -74,8 +73,8 @@ export class Stage {
       servers: ["main", "backup"],
       replies: {
         route: routeOf(options),
-        put: (taskId, reply) => harness.engine.replies.put(SCOPE, taskId, { ...reply, dialect: "xiaoyi-link" }),
-        delete: (taskId) => harness.engine.replies.delete(SCOPE, taskId, ANSWER_DELIVERY),
+        put: ({ record, scope }, reply) =>
+          harness.engine.replies.put(scope, record.taskId, { ...reply, dialect: "xiaoyi-link" }),
       },
       context: {
         caller: OWNER,

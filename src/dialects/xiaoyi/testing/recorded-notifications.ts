@@ -22,11 +22,13 @@ export class RecordedNotifications implements OfflineNotifications {
     return { id: ANSWER_DELIVERY, route: NOTIFICATION_ROUTE, address: sessionId, wants: "outcome" };
   };
 
+  isReachable = async (): Promise<boolean> => true;
+
   attend = (sessionId: string): Attendance => {
     this.calls.push(["attend", sessionId]);
     return {
       replyTo: this.replyTo(sessionId),
-      finished: (taskId) => void this.calls.push(["finished", taskId]),
+      finished: () => void this.calls.push(["finished"]),
       left: () => void this.calls.push(["left"]),
     };
   };

@@ -2,8 +2,9 @@
 
 import type { Records } from "../../../dialects/carrier.ts";
 import type { PhoneAddress } from "../../../dialects/xiaoyi/render/notification.ts";
+import { isObject, type JsonValue } from "../../../model/json.ts";
 import type { Log } from "../../../model/ports.ts";
-import { allRecords, SPACES } from "../record-map.ts";
+import { allRecords, parseRecord, SPACES } from "../record-map.ts";
 
 type StoredDevice = { readonly pushId: string; readonly loginSessionId: string | null };
 
@@ -25,12 +26,17 @@ export function addDevice(records: Records, user: string, { loginSessionId: logi
 
 export async function devicesOf(records: Records, user: string): Promise<readonly PhoneAddress[]> {
   return toDevices(await records.record(SPACES.devices, user)).map(({ loginSessionId, pushId }) =>
-    loginSessionId === null ? { pushId } : { pushId, loginSessionId },
+    typeof loginSessionId === "string" ? { pushId, loginSessionId } : { pushId },
   );
 }
 
 function toDevices(stored: string | undefined): readonly StoredDevice[] {
-  return stored === undefined ? [] : (JSON.parse(stored) as readonly StoredDevice[]);
+  const devices = parseRecord(stored);
+  return Array.isArray(devices) ? devices.filter(isDevice) : [];
+}
+
+function isDevice(value: JsonValue): value is StoredDevice {
+  return isObject(value) && typeof value.pushId === "string";
 }
 
 interface DeviceAddress {
@@ -57,7 +63,8 @@ export class DeviceSpacing {
   /** Loads what an earlier process stored. */
   async load(): Promise<void> {
     for (const { key, value } of await allRecords(this.#records(), SPACES.notified)) {
-      if (!this.#notifiedAt.has(key)) this.#notifiedAt.set(key, JSON.parse(value) as number);
+      const at = parseRecord(value);
+      if (typeof at === "number" && !this.#notifiedAt.has(key)) this.#notifiedAt.set(key, at);
     }
   }
 

@@ -35,14 +35,13 @@ export interface NotificationSenderOptions {
   readonly meter: Meter;
 }
 
-export type PushOutcome = "sent" | "refused" | "given-up" | "crowded-out" | "stopped";
+export type PushOutcome = "sent" | "refused" | "given-up" | "stopped";
 
 /** Stopped notifications are left to the next process and counted there. */
 const COUNTER_OF = {
   sent: "phone_notices_sent",
   refused: "phone_notices_failed",
   "given-up": "phone_notices_failed",
-  "crowded-out": "phone_notices_dropped",
   stopped: undefined,
 } as const satisfies Record<PushOutcome, CounterName | undefined>;
 
@@ -56,7 +55,6 @@ interface Job {
   readonly settle: (outcome: PushOutcome) => void;
 }
 
-const MAX_WAITING = 200;
 const TIMEOUT_MS = 10_000;
 const RETRY: BackoffPolicy = { baseMs: 5_000, capMs: 300_000, maxTries: 6, resetAfterMs: Number.POSITIVE_INFINITY };
 
@@ -104,17 +102,7 @@ export class NotificationSender {
           resolve(outcome);
         },
       });
-      if (this.#waiting.length > MAX_WAITING) this.#dropOldest();
     });
-  }
-
-  /** Older notifications matter less. */
-  #dropOldest(): void {
-    const job = this.#waiting.shift();
-    if (job === undefined) return;
-    const { taskId: task } = job.notification;
-    this.#options.log.warn({ task }, "Too many notifications wait for Xiaoyi; the oldest is dropped.");
-    job.settle("crowded-out");
   }
 
   #pump(): void {

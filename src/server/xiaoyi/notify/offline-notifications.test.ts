@@ -61,7 +61,7 @@ class Scene {
         },
         stop: () => {},
       },
-      host: () => ({ records: engine.records, replies: engine.replies, agents: new Map([["agent", service]]) }),
+      host: () => ({ records: engine.records, agents: new Map([["agent", service]]) }),
       uniqueId: () => `reader-${++readers}`,
       clock: this.harness.clock,
       log: SILENT_LOG,
@@ -132,9 +132,9 @@ describe("a user who left", () => {
       const scene = await Scene.open();
       await scene.notifications.registerDevice(phone);
       const { finished, id } = await scene.read("t");
-      if (before) finished(id);
+      if (before) finished();
       await scene.end();
-      if (!before) finished(id);
+      if (!before) finished();
       await settle(20);
       expect(scene.sent).toEqual([]);
       expect(await scene.isOwed(id)).toBe(false);
@@ -233,7 +233,7 @@ describe("a user who left", () => {
     const { notifications } = scene;
     await notifications.registerDevice(phone);
     await scene.endRoute();
-    const host = () => ({ records: { ...engine.records, record }, replies: engine.replies, agents: new Map() });
+    const host = () => ({ records: { ...engine.records, record }, agents: new Map() });
     const broken = scene.create({ host });
     engine.serveRoute({ route: broken.route, deliver: (delivery) => broken.deliver(delivery) });
     await scene.harness.begin("t", { replyTo: broken.replyTo("s") });

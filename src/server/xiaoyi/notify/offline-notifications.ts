@@ -1,15 +1,20 @@
 /** Notifies users who left before their task ended or asked for input. */
 
-import type { OwedReplies, Records } from "../../../dialects/carrier.ts";
+import type { Records } from "../../../dialects/carrier.ts";
 import type { AgentService } from "../../../dialects/contract.ts";
+import { BoundedMap } from "../../../dialects/xiaoyi/bounded-map.ts";
 import type { Language } from "../../../dialects/xiaoyi/phone-texts.ts";
-import { ANSWER_DELIVERY, type Attendance, type OfflineNotifications } from "../../../dialects/xiaoyi/ports.ts";
+import {
+  ANSWER_DELIVERY,
+  type Attendance,
+  type OfflineNotifications,
+  whenAborted,
+} from "../../../dialects/xiaoyi/ports.ts";
 import { answerTextOf, toPhoneNotification } from "../../../dialects/xiaoyi/render/notification.ts";
 import { ProtocolError } from "../../../model/errors.ts";
 import type { Delivery, ReplyTo } from "../../../model/operation.ts";
 import type { Clock, Log, Meter } from "../../../model/ports.ts";
 import { STATE_CLASS } from "../../../model/task.ts";
-import { createDeferred } from "../../../wire/link.ts";
 import { MAX_ID_LENGTH } from "../record-map.ts";
 import { addDevice, devicesOf } from "./devices.ts";
 import type { NotificationSender } from "./notification-sender.ts";
@@ -17,7 +22,6 @@ import type { NotificationSender } from "./notification-sender.ts";
 /** What the server provides once it has started. */
 export interface NotificationHost {
   readonly records: Records;
-  readonly replies: Pick<OwedReplies, "delete">;
   readonly agents: ReadonlyMap<string, Pick<AgentService, "dispatch" | "originOf">>;
 }
 
@@ -68,14 +72,16 @@ export function notificationReply(entry: NotificationEntry, address: Notificatio
   return { id: ANSWER_DELIVERY, route, address: JSON.stringify(address), wants: "outcome" };
 }
 
+/** Readers whose deliveries are not due yet. */
+const MAX_READERS = 100_000;
 /** After this time, a notification is no longer useful. */
 const MAX_WAIT_MS = 24 * 60 * 60 * 1_000;
 
 export class PhoneNotifications implements OfflineNotifications {
   readonly route: string;
   readonly #options: PhoneNotificationsOptions;
-  /** Resolve when the reader has left or has finished. */
-  readonly #readers = new Map<string, Promise<void>>();
+  /** Whether the reader of an answer has finished; absent if they have left, or read it in another process. */
+  readonly #readers = new BoundedMap<string, Promise<boolean>>(MAX_READERS);
 
   constructor(options: PhoneNotificationsOptions) {
     this.#options = options;
@@ -97,36 +103,40 @@ export class PhoneNotifications implements OfflineNotifications {
   }
 
   attend(sessionId: string): Attendance {
-    const { clock, entry, host, log, uniqueId } = this.#options;
+    const { clock, entry, uniqueId } = this.#options;
     const reader = uniqueId();
-    const left = createDeferred();
-    this.#readers.set(reader, left.promise);
-    const end = (): void => {
-      this.#readers.delete(reader);
-      left.resolve();
-    };
+    let end = (_hasFinished: boolean): void => {};
+    const ended = new Promise<boolean>((resolve) => {
+      end = resolve;
+    });
+    this.#readers.set(reader, ended);
     return {
       replyTo: notificationReply(entry, { sessionId, since: clock.now(), reader }),
-      left: end,
-      finished: (taskId) => {
-        const scope = { agent: entry.agent, tenant: "", owner: entry.owner };
-        // Aborts the delivery at once, before it learns that the reader is gone.
-        const deleted = host().replies.delete(scope, taskId, ANSWER_DELIVERY);
-        deleted.catch((error: unknown) => log.warn({ err: error }, "A notification could not be withdrawn."));
-        end();
+      finished: () => end(true),
+      left: () => {
+        this.#readers.delete(reader);
+        end(false);
       },
     };
+  }
+
+  async isReachable(sessionId: string): Promise<boolean> {
+    const devices = devicesOf(this.#options.host().records, this.#userKey(sessionId));
+    return (await devices.catch(() => [])).length > 0;
   }
 
   /** Called when the task has ended or asks for input. */
   async deliver(delivery: Delivery): Promise<void> {
     const { clock, language, log, meter, push } = this.#options;
     const { reader, sessionId, since } = JSON.parse(delivery.record.address) as NotificationAddress;
-    if (reader !== undefined) await this.#readers.get(reader);
+    const hasFinished = reader === undefined ? false : await this.#waitForReader(reader, delivery.signal);
     if (delivery.signal.aborted) return;
+    if (hasFinished) return void (await delivery.done());
     const task = await delivery.task();
     // The question was answered while it was read: the delivery is due again when the task ends or asks once more.
-    if (task !== undefined && STATE_CLASS[task.status.state] === "active") return;
+    if (task !== undefined && STATE_CLASS[task.status.state] === "active") {
+      return void (await delivery.release(delivery.record.cursor));
+    }
     const isLate = clock.now() - since >= MAX_WAIT_MS;
     if (isLate) meter.count("phone_notices_dropped");
     const notification = task === undefined || isLate ? undefined : toPhoneNotification(task, language);
@@ -139,6 +149,12 @@ export class PhoneNotifications implements OfflineNotifications {
       if (outcomes.includes("stopped")) return;
     }
     await delivery.done();
+  }
+
+  async #waitForReader(reader: string, signal: AbortSignal): Promise<boolean> {
+    const hasFinished = await Promise.race([this.#readers.get(reader), whenAborted(signal)]);
+    if (!signal.aborted) this.#readers.delete(reader);
+    return hasFinished === true;
   }
 
   async readAnswer(pushDataId: string): Promise<string | undefined> {
