@@ -137,6 +137,15 @@ describe("the rule", () => {
     ]);
   });
 
+  it("asks comments to belong to the file or to a declaration", () => {
+    const attached =
+      "#!/usr/bin/env node\n/** The file. */\n\nconst x = 1;\n\n/**\n * The next line.\n */\nconst y = 2;\n";
+    expect(check({ "cli/a.ts": attached })).toEqual([]);
+    expect(check({ "cli/a.ts": `${attached}\n/**\n * A part.\n */\n\nconst z = 3;\n` })).toEqual([
+      "cli/a.ts:11: a comment that belongs to no declaration",
+    ]);
+  });
+
   it("finds cycles of values, and lets types refer to each other", () => {
     const cyclic = { "store/a.ts": 'import { b } from "./b.ts";', "store/b.ts": 'export { a } from "./a.ts";' };
     expect(check(cyclic)).toEqual(["files import each other: store/a.ts -> store/b.ts -> store/a.ts"]);

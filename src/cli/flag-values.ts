@@ -1,7 +1,7 @@
+/** Parsers of flag values. An invalid value is a usage error that names the flag. */
+
 import { parseDuration } from "../model/duration.ts";
 import { usageError } from "./errors.ts";
-
-/** Parsers of flag values. An invalid value is a usage error that names the flag. */
 
 export function readNumber(flag: string, text: string, min: number, max: number): number {
   const value = Number(text);

@@ -6,7 +6,6 @@ import { SseLimitError } from "../wire/sse.ts";
 import { RedirectError } from "./transport/credential-origins.ts";
 
 /** Failures of the connection to the agent. Errors that the agent returns are `ProtocolError`s. */
-
 export const CONNECTION_ERROR_CODES = [
   "unreachable",
   "timeout",

@@ -1,11 +1,11 @@
+/** Access to untrusted values, without assumptions about their shape. */
+
 import { isObject } from "../model/json.ts";
 
 /** A value that could not be decoded; the message names the member. */
 export class DecodeError extends Error {
   override readonly name = "DecodeError";
 }
-
-/** Access to untrusted values, without assumptions about their shape. */
 
 export type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,4 +1,4 @@
-/** Server-sent events: writing is here, reading in `sse-parser.ts`. */
+/** Server-sent events, encoded and parsed by the rules of the WHATWG HTML standard, section 9.2. */
 
 /** One event. Its data is one line, as the output of `JSON.stringify` is. */
 export function encodeSseLine(line: string, id?: number | string): string {
@@ -26,8 +26,6 @@ function idField(id: number | string | undefined): string {
   }
   return `id: ${id}\n`;
 }
-
-/** Reading server-sent events by the rules of the WHATWG HTML standard, section 9.2.6. */
 
 export interface SseEvent {
   /** `"message"` unless the event named itself. */

@@ -190,9 +190,7 @@ export function toWebSocketLink(socket: WebSocket, carrier: Duplex, options: Web
   return { send, messages: inbox.messages, received, close, closed, terminate };
 }
 
-/** Taking WebSockets from those who dial. */
-
-/** Takes one upgrade request of an HTTP server. An invalid request is refused, and no link is made. */
+/** Accepts one upgrade request of an HTTP server. An invalid request is rejected, without a link. */
 type AcceptWebSocket = (
   request: IncomingMessage,
   socket: Duplex,

@@ -58,6 +58,13 @@ const CLIENT_ROSTER = "client/dialects.ts";
 const CLI_OUTPUT = "cli/output.ts";
 
 const WITHOUT_AMBIENT: readonly string[] = ["engine", "dialects", "simulator"];
+/** Folders in which comments may stand apart from the code. */
+const WITH_FLOATING_COMMENTS: readonly string[] = [
+  "dialects/shared/grpc/",
+  "dialects/xiaoyi",
+  "server/xiaoyi/",
+  "store/",
+];
 const LONGEST_FILE = 400;
 const LONGEST_TEST = 600;
 
@@ -71,6 +78,7 @@ export function violationsOf(files: readonly Parsed[], manifest: Manifest): stri
     ...product.flatMap((file) => namingViolations(file, dialects)),
     ...product.flatMap(ambientViolations),
     ...files.flatMap(lengthViolations),
+    ...files.flatMap(floatingComments),
     ...cycles(fileGraph(product)).map((cycle) => `files import each other: ${cycle}`),
     ...cycles(folderGraph(product)).map((cycle) => `folders import each other: ${cycle}`),
   ];
@@ -151,6 +159,15 @@ function lengthViolations({ path, text }: Parsed): string[] {
   const lines = text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
   const longest = isTestSupport(path) ? LONGEST_TEST : LONGEST_FILE;
   return lines > longest ? [`${path}: has ${lines} lines, more than ${longest}`] : [];
+}
+
+/** A block comment describes the file, at its top, or the declaration below it: with a blank line it describes neither. */
+function floatingComments({ path, text }: Parsed): string[] {
+  if (WITH_FLOATING_COMMENTS.some((folder) => path.startsWith(folder))) return [];
+  return [...text.matchAll(/^\/\*(?:(?!\*\/).)*\*\/\n\n/gms)]
+    .map(({ index }) => text.slice(0, index).split("\n"))
+    .filter((before) => before.some((line) => line !== "" && !line.startsWith("#!")))
+    .map((before) => `${path}:${before.length}: a comment that belongs to no declaration`);
 }
 
 type Graph = ReadonlyMap<string, ReadonlySet<string>>;

@@ -1,4 +1,4 @@
-/** Which hosts and addresses may be reached when the target is named by others. */
+/** Which hosts, addresses and redirects are allowed when others choose the target. */
 
 import ipaddr from "ipaddr.js";
 import { GuardedFetchError } from "./errors.ts";
@@ -126,8 +126,6 @@ export function embeddedAddress(address: Address): ipaddr.IPv4 | undefined {
 function toIPv4(high: number, low: number): ipaddr.IPv4 {
   return new ipaddr.IPv4([high >> 8, high & 0xff, low >> 8, low & 0xff]);
 }
-
-/** Where a redirect may lead, and what may be taken along. */
 
 export interface OutgoingRequest {
   readonly url: URL;

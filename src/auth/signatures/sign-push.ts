@@ -1,14 +1,13 @@
-/** A signed token beside a push notification: who sent it, to whom, about which task, with which body. */
+/** Signatures of push notifications: an HMAC with a shared secret, and a JWT that names sender, receiver, task and body. */
 
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import type { JWTVerifyGetKey } from "jose";
 import { SIGNING_ALGORITHMS, type SigningKey } from "./keys.ts";
 
 /**
- * A shared secret under the body of a push notification and the address it goes to, so that no receiver can pass it on to
- * another: `t=<seconds>,v1=<hex of HMAC-SHA256 over "t.address.body">`.
+ * `t=<seconds>,v1=<hex of HMAC-SHA256 over "t.address.body">`. The address of the webhook is signed too, so that a
+ * receiver cannot forward the notification to another.
  */
-
 export const PUSH_SIGNATURE_HEADER = "x-dragoman-signature";
 
 const MAX_SKEW_SECONDS = 300;

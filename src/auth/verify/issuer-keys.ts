@@ -4,8 +4,7 @@ import { isObject } from "../../model/json.ts";
 import type { Log } from "../../model/ports.ts";
 import { createGuardedFetch } from "../guarded-fetch/guarded-fetch.ts";
 
-/** Documents of an authorization server: small JSON, over whichever fetch the server was given. */
-
+/** How the documents of an authorization server are requested. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 const TIMEOUT_MS = 5_000;

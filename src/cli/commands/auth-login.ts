@@ -21,8 +21,7 @@ import { reportResult } from "../session/report.ts";
 import { type ClientFlags, resolveCard, type Session, withSession } from "../session/session.ts";
 import { renderCredential, toCredentialView } from "./auth.ts";
 
-/** Secrets are read from the environment, standard input or a prompt, never from an argument that others can see. */
-
+/** Secrets are read from the environment, standard input or a prompt, never from an argument: other users can see those. */
 interface SecretSource {
   /** What it is, for the prompt and the error. */
   readonly what: string;

@@ -1,3 +1,5 @@
+/** A webhook that verifies the push notifications it receives, for developers who write a receiver. */
+
 import { createHash, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server } from "node:http";
@@ -16,8 +18,6 @@ import { CommandError } from "../errors.ts";
 import { ifGiven, readHttpUrl, readNumber, readPort } from "../flag-values.ts";
 import { type Output, printJson } from "../output.ts";
 import { field } from "../render/text.ts";
-
-/** A webhook that verifies the push notifications it receives, for developers who write a receiver. */
 
 /** What every notification must carry; absent checks are skipped. */
 interface InboxChecks {

@@ -75,9 +75,10 @@ function toClientEvent({ event, number }: StreamFrame): ClientEvent {
   return number === undefined ? { event } : { number, event };
 }
 
-/** Batches internally, single events in the API: a promise is created only when one is requested. */
-
-/** Leaving the iteration early calls `abandon` first, which ends a pending read at once. */
+/**
+ * The items of all batches, one by one. Leaving the iteration early calls `abandon` first, which ends a pending read at
+ * once.
+ */
 export function iterateBatches<T>(
   batches: AsyncGenerator<readonly T[], void, undefined>,
   abandon: () => void,

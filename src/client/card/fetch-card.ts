@@ -222,8 +222,6 @@ export function toCard(
   );
 }
 
-/** Cache of fetched cards as in RFC 9111: used without a request while fresh, then revalidated. */
-
 export interface FetchedCard {
   readonly card: AgentCard;
   /** The candidate URL at which it was found. */
@@ -235,6 +233,7 @@ export interface FetchedCard {
   readonly verification?: CardVerification;
 }
 
+/** As in RFC 9111: used without a request while fresh, then revalidated. */
 interface CachedCard {
   readonly fetched: FetchedCard;
   freshUntil: number;

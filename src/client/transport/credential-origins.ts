@@ -1,4 +1,7 @@
-/** Which origins may receive the caller's credentials: a card may name any host, so it does not decide that. */
+/**
+ * Which origins may receive the caller's credentials: neither a card nor a redirect decides that, since both may name any
+ * host.
+ */
 
 import { isLoopback } from "../../wire/loopback.ts";
 import type { GrpcAddress } from "./grpc-channels.ts";
@@ -73,8 +76,6 @@ function requireOrigin(text: string): Origin {
   if (place === undefined) throw new TypeError(`"${text}" is not an origin; write https://host or https://host:port.`);
   return place;
 }
-
-/** A `fetch` that never sends the caller's credentials or message to a host that the caller did not name. */
 
 const REDIRECT_STATUSES = new Set([301, 302, 303, 307, 308]);
 const MAX_REDIRECTS = 5;

@@ -23,8 +23,7 @@ export function findErrorInfo(details: readonly unknown[]): Readonly<Record<stri
   return details.map(fieldsOf).find((detail) => detail["@type"] === ERROR_INFO && detail.domain === ERROR_DOMAIN);
 }
 
-/** Reads `grpc-status-details-bin`: just enough of protobuf for a `google.rpc.Status` and the details in it. */
-
+/** A field of a protobuf message on the wire. */
 interface Field {
   readonly number: number;
   readonly value: Uint8Array | bigint;
@@ -32,7 +31,10 @@ interface Field {
 
 const decoder = new TextDecoder();
 
-/** The details as their JSON form would be; undefined where the bytes are not a status. */
+/**
+ * The details in `grpc-status-details-bin`, as their JSON form would be; undefined if the bytes are not a
+ * `google.rpc.Status`. Only the protobuf that this needs is implemented.
+ */
 export function decodeStatusDetails(bytes: Uint8Array): readonly Fields[] | undefined {
   try {
     return decodeFields(bytes)

@@ -19,8 +19,7 @@ import {
 } from "./peer.ts";
 import { translationFor } from "./translate.ts";
 
-/** Where operations are in HTTP+JSON. Members in braces come from the request and stand in the path. */
-
+/** Routes of the HTTP+JSON binding. Names in braces are members of the request that move into the path. */
 const ROUTES_V1 = {
   SendMessage: "POST /message:send",
   SendStreamingMessage: "POST /message:stream",

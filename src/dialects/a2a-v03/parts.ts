@@ -8,11 +8,9 @@ import { readFile } from "../shared/legacy/decode.ts";
 import type { ProtoTypes } from "./proto/schema.ts";
 
 /**
- * What a 0.3 text or data part has no member for is carried in its metadata under reserved names. Peers that support
- * them decode it from there, so that nothing is lost between two such peers.
+ * Key in the metadata of a text or data part for `{filename?, mediaType?}`, which such parts cannot carry in 0.3: peers
+ * that support the key lose nothing. `empty` if the metadata was present but empty.
  */
-
-/** `{filename?, mediaType?}` of a part that is not a file; `empty` if the metadata was present but empty. */
 const PART_EXTENSION = "urn:dragoman:ext:part:v1";
 
 /** True if data that is not an object is wrapped as `{value: …}`, as the official libraries do. */
@@ -70,8 +68,7 @@ function textOf(value: JsonValue | undefined): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** Proto parts: files and data are nested one level deeper than in the model. */
-
+/** Files and data are nested one level deeper than in the model. */
 export function toProtoPart(part: Part): object {
   if ("text" in part) {
     // Most parts are plain text, which has the same form in both.

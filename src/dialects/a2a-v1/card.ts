@@ -8,11 +8,12 @@ import { HTTP_PREFIX } from "./http-routes.ts";
 import { type ReadOptions, readWire, writeWire } from "./proto/schema.ts";
 import { VERSION } from "./service-parameters.ts";
 
-/** Decodes cards of other agents: invalid members are dropped, so that the rest can be used. */
-
 const TOLERANT: ReadOptions = { tolerant: true, code: "INVALID_AGENT_RESPONSE" };
 
-/** Only interfaces are required; every other member has a sensible fallback when it is missing or invalid. */
+/**
+ * Decodes the card of another agent. Only interfaces are required; every other member has a fallback if it is missing or
+ * invalid.
+ */
 export function readCardLeniently(published: unknown): AgentCard | undefined {
   if (!isObject(published)) return undefined;
   const value: JsonObject = unwrapOneofCases(published);

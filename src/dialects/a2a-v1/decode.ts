@@ -1,4 +1,7 @@
-/** Decodes requests of every binding: JSON-RPC has params; HTTP has a body, a query and path parameters. */
+/**
+ * Decodes requests of every binding (JSON-RPC has params; HTTP has a body, a query and path parameters), and leniently
+ * the responses of peers: unknown members, missing defaults and empty lists are accepted.
+ */
 
 import { invalidParams } from "../../model/errors.ts";
 import { isObject } from "../../model/json.ts";
@@ -7,8 +10,6 @@ import { compileMethods, parseLastEventId } from "../shared/http/requests.ts";
 import { asResponse, createFrame, invalidResponse } from "../shared/responses.ts";
 import { readCardLeniently } from "./card.ts";
 import { type ReadOptions, readWire, type WireName, type WireTypes } from "./proto/schema.ts";
-
-/** Decodes responses of a peer leniently: unknown members, missing defaults and empty lists are accepted. */
 
 export type UnaryKind = Exclude<OperationKind, "stream" | "subscribe">;
 

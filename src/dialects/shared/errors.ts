@@ -84,7 +84,6 @@ function isErrorData(value: unknown): value is JsonObject | readonly JsonObject[
 }
 
 /** Meaning of an HTTP status without a decodable body: the response of a proxy, a router, a login page. */
-
 const CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
   401: "UNAUTHENTICATED",
   403: "PERMISSION_DENIED",

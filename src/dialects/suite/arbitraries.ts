@@ -9,7 +9,6 @@ import type { TaskPage, TaskPushNotificationConfig } from "../../model/operation
 import { type Artifact, TASK_STATES, type Task, type TaskStatus } from "../../model/task.ts";
 
 /** JSON that is nearly what a dialect expects: its names and values in the wrong places. */
-
 export function nearMisses(names: readonly string[], values: readonly unknown[]): fc.Arbitrary<unknown> {
   const { value } = fc.letrec<{ value: unknown }>((tie) => ({
     value: fc.oneof(

@@ -8,9 +8,10 @@ import type { FrameStream, Operation, SendOutcome, StreamFrame } from "../../mod
 import { type Artifact, isInterrupted, isTerminal, TASK_STATES, type Task, type TaskState } from "../../model/task.ts";
 import type { Abilities, AgentService } from "../contract.ts";
 
-/** For dialects that support only streams, and encode them as events of their own. */
-
-/** Treats stream requests as sends, whose outcomes may also be streams; no tasks are waiting or running. */
+/**
+ * For dialects that support only streams: treats stream requests as sends, whose outcomes may also be streams. No tasks
+ * are waiting or running.
+ */
 export function streamingOnly(service: AgentService): AgentService {
   const call = { caller: { owner: "", authenticated: false }, tenant: "", extensions: [], dialect: "" };
   const answer = async (operation: Operation): Promise<unknown> => {

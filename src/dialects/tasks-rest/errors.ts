@@ -5,11 +5,10 @@ import { isObject } from "../../model/json.ts";
 import type { OperationKind } from "../../model/operation.ts";
 import { codeOfHttpStatus, httpStatusError } from "../shared/errors.ts";
 
-/** Decodes a peer's error: in our form, in that of the web frameworks that such agents are built with, or bare. */
-
 /** Default responses of web frameworks for unknown paths. */
 const NO_SUCH_ROUTE = /^(not found|method not allowed|no (such )?route|cannot (get|post)\b)/i;
 
+/** Decodes a peer's error: in our form, in that of the web frameworks that such agents are built with, or bare. */
 export function decodeError(kind: OperationKind, value: unknown, status: number): ProtocolError {
   const error = isObject(value) ? (isObject(value.error) ? value.error : value) : undefined;
   const text = error === undefined ? undefined : messageIn(error);

@@ -1,4 +1,4 @@
-/** Decodes JSON-RPC requests to operations. */
+/** Decodes JSON-RPC requests, and leniently the responses of peers. */
 
 import { type Lossy, NO_LOSSES } from "../../../model/loss.ts";
 import { omitUndefined } from "../../../model/omit-undefined.ts";
@@ -18,8 +18,6 @@ import { LOSSES } from "../losses.ts";
 import { defaultPushConfigId } from "../resource-names.ts";
 import { fromWireCard } from "./card.ts";
 import { readEvent, readMessage, readTask } from "./read.ts";
-
-/** Decodes responses of a peer over JSON-RPC leniently. */
 
 type UnaryKind = Exclude<OperationKind, "stream" | "subscribe">;
 

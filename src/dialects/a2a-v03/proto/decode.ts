@@ -1,4 +1,7 @@
-/** Decodes validated proto messages to the model. What the model cannot express is added to `losses`. */
+/**
+ * Decodes validated proto messages to the model, and leniently the responses of peers. What the model cannot express is
+ * added to `losses`.
+ */
 
 import type { StreamEvent } from "../../../model/event.ts";
 import { type Loss, type Lossy, NO_LOSSES, toLoss } from "../../../model/loss.ts";
@@ -20,8 +23,6 @@ import { fromProtoPart } from "../parts.ts";
 import { parsePushConfigName } from "../resource-names.ts";
 import { fromProtoCard } from "./card.ts";
 import { fromProtoState, type ProtoName, type ProtoTypes, readProto } from "./schema.ts";
-
-/** Decodes responses of a peer in proto messages leniently. */
 
 export type UnaryKind = Exclude<OperationKind, "stream" | "subscribe">;
 

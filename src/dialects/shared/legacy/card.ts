@@ -6,11 +6,7 @@ import { omitUndefined } from "../../../model/omit-undefined.ts";
 import type { CardReader } from "../../contract.ts";
 import { objectsIn, oncePerCard, textIn, textsIn } from "../cards.ts";
 
-/**
- * Modes of early cards. Some are kinds of parts (text, data, file), some are media types, and readers of either use the
- * same list.
- */
-
+/** Modes of legacy cards are kinds of parts or media types, in the same list. */
 const PART_KINDS = ["text", "data", "file"] as const;
 type PartKind = (typeof PART_KINDS)[number];
 
@@ -109,8 +105,6 @@ function schemeNames(scheme: JsonObject): string[] {
   return typeof name === "string" && name !== "" ? [name.toLowerCase()] : [];
 }
 
-/** Decodes cards of other agents: invalid members are dropped, so that the rest can be used. */
-
 interface LegacyCardOptions {
   readonly interfaceAt: (url: string) => AgentInterface;
   /** Never certain: such a card has no member that other cards lack. Only calling the agent shows whether it is one. */
@@ -119,6 +113,7 @@ interface LegacyCardOptions {
   readonly impliedModes: readonly string[];
 }
 
+/** Decodes cards of other agents: invalid members are dropped, so that the rest can be used. */
 export function legacyCardReader(options: LegacyCardOptions): CardReader {
   return (value, cardUrl) => {
     const card = isObject(value) ? readLegacyCard(value, cardUrl, options) : undefined;

@@ -1,9 +1,7 @@
-/** The scalar types of the tables, each with its canonical form. */
+/** One pass over a value of proto JSON, and the readers of its scalar types. */
 
 import { type ErrorCode, type FieldViolation, ProtocolError } from "../../../model/errors.ts";
 import { isObject } from "../../../model/json.ts";
-
-/** The state of one pass over a value, and the interface of type readers. */
 
 export interface ReadOptions {
   /** Maximum list length. */
