@@ -1,9 +1,10 @@
 import type { Dialect } from "../contract.ts";
 import { abilitiesWithout } from "../shared/abilities.ts";
-import { DIALECT_NAME, jsonRpc } from "./bind-json-rpc.ts";
+import { jsonRpc } from "./bind-json-rpc.ts";
 import { jsonRpcCalling } from "./call-json-rpc.ts";
 import { CARD_PATH, readCard, toCardDocument, VERSION } from "./card.ts";
 import { push } from "./encode.ts";
+import { DIALECT_NAME } from "./invoke.ts";
 import { LOSSES } from "./losses.ts";
 
 /** One push config per task, which can be set and read; nothing can be listed. */

@@ -11,8 +11,9 @@ import { errorHeaders, toPublicError } from "../shared/errors.ts";
 import { type EventFraming, eventStreamReply } from "../shared/http/event-stream.ts";
 import { bareFraming, operationAt, refuseCompressed, serveHttp } from "../shared/http/http-serving.ts";
 import { isJson, parseBody, requireMediaType } from "../shared/http/requests.ts";
-import { compileRoutes, type Methods, type Route, type RouteMatch } from "../shared/http/routes.ts";
+import type { RouteMatch } from "../shared/http/routes.ts";
 import { ERRORS, toErrorObject } from "./errors.ts";
+import { HTTP_PREFIX, matchRoute } from "./http-routes.ts";
 import { invoke, isFrameStream, type ProtoReply, serveRequest } from "./invoke.ts";
 import { toLegacyCardDocument, toWireCard } from "./json/card.ts";
 import { toProtoEvent } from "./proto/encode.ts";
@@ -49,32 +50,6 @@ function extendedCardErrorReply(error: ProtocolError): ExchangeReply {
   const status = error.code === "UNSUPPORTED_OPERATION" ? 404 : ERRORS[error.code].http;
   return jsonReply(status, toErrorObject(error), errorHeaders(error));
 }
-
-/** First segments of all paths, relative to the agent. Clients append the second to the URL of the interface. */
-const HTTP_PREFIX = "rest/v1";
-
-const CONFIGS: Methods = { GET: "push-list", POST: "push-create" };
-const CONFIG: Methods = { GET: "push-get", DELETE: "push-delete" };
-
-/**
- * Subscribing is GET in the proto and POST in the prose; the proto has `task` once instead of `tasks`; push configs had
- * another name before 0.2.5.
- */
-const matchRoute = compileRoutes([
-  ["/message:send", { POST: "send" }],
-  ["/message:stream", { POST: "stream" }],
-  ["/card", { GET: "extended-card" }],
-  ["/tasks", { GET: "list" }],
-  ["/tasks/{id}:cancel", { POST: "cancel" }],
-  ["/tasks/{id}:subscribe", { GET: "subscribe", POST: "subscribe" }],
-  ["/tasks/{id}", { GET: "get" }],
-  ...["tasks", "task"].flatMap((tasks) =>
-    ["pushNotificationConfigs", "pushNotifications"].flatMap((configs): Route[] => [
-      [`/${tasks}/{id}/${configs}`, CONFIGS],
-      [`/${tasks}/{id}/${configs}/{configId}`, CONFIG],
-    ]),
-  ),
-]);
 
 export const http = serveHttp({
   version: VERSION,

@@ -9,7 +9,7 @@ import { encodeSseLine } from "../../wire/sse.ts";
 import type { ServeContext } from "../contract.ts";
 import { errorHeaders } from "../shared/errors.ts";
 import { EVENT_STREAM_HEADERS, eventStreamReply } from "../shared/http/event-stream.ts";
-import { JsonRpcFraming, serveJsonRpc } from "../shared/http/json-rpc.ts";
+import { jsonRpcFraming, serveJsonRpc } from "../shared/http/json-rpc.ts";
 import { requireCapability } from "../shared/http/requests.ts";
 import { toErrorObject } from "./errors.ts";
 import { invoke } from "./invoke.ts";
@@ -159,6 +159,6 @@ function streamReply(
   headers: Readonly<Record<string, string>> | undefined,
   { limits }: ServeContext,
 ): ExchangeReply {
-  const framing = new JsonRpcFraming(id, toErrorObject, ({ event }) => JSON.stringify(toWireEvent(event, ends)));
+  const framing = jsonRpcFraming(id, toErrorObject, ({ event }) => JSON.stringify(toWireEvent(event, ends)));
   return eventStreamReply(frames, { keepAliveMs: limits.keepAliveMs, headers, framing });
 }

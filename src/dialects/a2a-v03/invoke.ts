@@ -20,6 +20,8 @@ import { toProtoOutcome, toProtoPushPage, toProtoTask, toProtoTaskPushConfig } f
 import { decodeRequest } from "./proto/requests.ts";
 import { EXTENSIONS_HEADER, requestedExtensions } from "./service-parameters.ts";
 
+export const DIALECT_NAME = "a2a-v03";
+
 type Headers = Readonly<Record<string, string | undefined>>;
 
 export interface ProtoReply {
@@ -80,8 +82,6 @@ function encodeAnswer({ kind, operation, outcome }: Answer, losses: Loss[]): Pro
       return undefined;
   }
 }
-
-export const DIALECT_NAME = "a2a-v03";
 
 interface Invoked<O extends Operation> {
   readonly outcome: OutcomeOf<O>;

@@ -3,7 +3,7 @@
 import { jsonReply } from "../../wire/exchange.ts";
 import { encodeResult } from "../../wire/json-rpc.ts";
 import { eventStreamReply } from "../shared/http/event-stream.ts";
-import { JsonRpcFraming, serveJsonRpc } from "../shared/http/json-rpc.ts";
+import { jsonRpcFraming, serveJsonRpc } from "../shared/http/json-rpc.ts";
 import { kindOfMethod, METHODS } from "./decode.ts";
 import { encodeAnswer } from "./encode.ts";
 import { toJsonRpcError } from "./errors.ts";
@@ -23,7 +23,7 @@ export const jsonRpc = serveJsonRpc({
     const options = { maxItems: maxParts };
     const { answer, headers } = await invoke(kindOfMethod(method), params, exchange.headers, context, options);
     if (answer.kind === "stream" || answer.kind === "subscribe") {
-      const framing = new JsonRpcFraming(id, toJsonRpcError);
+      const framing = jsonRpcFraming(id, toJsonRpcError);
       return eventStreamReply(answer.outcome, { keepAliveMs, headers, framing });
     }
     return jsonReply(200, encodeResult(id, encodeAnswer(answer)), headers);

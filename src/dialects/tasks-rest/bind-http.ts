@@ -2,19 +2,16 @@
 
 import { ProtocolError } from "../../model/errors.ts";
 import type { Loss } from "../../model/loss.ts";
-import { type ExchangeRequest, type FullReply, jsonReply } from "../../wire/exchange.ts";
-import type { JsonLimits } from "../../wire/parse-json.ts";
-import type { ServeContext } from "../contract.ts";
+import { type FullReply, jsonReply } from "../../wire/exchange.ts";
 import { errorHeaders } from "../shared/errors.ts";
 import { eventStreamReply } from "../shared/http/event-stream.ts";
-import { bareFraming, operationAt, refuseCompressed, serveHttp } from "../shared/http/http-serving.ts";
+import { bareFraming, operationAt, serveHttp } from "../shared/http/http-serving.ts";
 import { mapFrames } from "../shared/http/map-frames.ts";
-import { createCall, isJson, parseBody, requireMediaType } from "../shared/http/requests.ts";
-import { DIALECT_NAME, VERSION } from "./card.ts";
-import { decodeRequest } from "./decode.ts";
-import { type Answer, encodeAnswer, StreamEncoder } from "./encode.ts";
+import { VERSION } from "./card.ts";
+import { encodeAnswer, StreamEncoder } from "./encode.ts";
 import { HTTP_STATUSES, toErrorBody } from "./errors.ts";
-import { HTTP_PREFIX, matchRoute, type SupportedKind } from "./http-routes.ts";
+import { HTTP_PREFIX, matchRoute } from "./http-routes.ts";
+import { invoke } from "./invoke.ts";
 
 export const http = serveHttp({
   version: VERSION,
@@ -39,36 +36,6 @@ export const http = serveHttp({
 });
 
 const FRAMING = bareFraming(toErrorBody);
-
-/** There are no extensions to request, in particular none that omits the task at the start of a resumed stream. */
-async function invoke(
-  kind: SupportedKind,
-  id: string,
-  hasBody: boolean,
-  exchange: ExchangeRequest,
-  context: ServeContext,
-): Promise<Answer> {
-  const { ids, limits, report, service } = context;
-  const { headers, query } = exchange;
-  const fields = {
-    id,
-    query,
-    body: hasBody ? readBody(exchange, limits) : undefined,
-    lastEventId: headers["last-event-id"],
-  };
-  const { losses, value: operation } = decodeRequest(kind, fields, { maxItems: limits.maxParts }, ids);
-  if (losses.length > 0) report(losses);
-  const outcome = await service.dispatch(operation, createCall(operation, headers, context, DIALECT_NAME));
-  // `dispatch` ties an outcome to its operation, which the compiler cannot follow through a union.
-  return { kind: operation.kind, operation, outcome } as Answer;
-}
-
-function readBody(exchange: ExchangeRequest, limits: JsonLimits): unknown {
-  if (exchange.body.length === 0) return undefined;
-  requireMediaType(exchange.headers, isJson);
-  refuseCompressed(exchange);
-  return parseBody(exchange.body, limits);
-}
 
 function errorReply(
   error: ProtocolError,

@@ -3,7 +3,6 @@ import { isPartKind, legacyCardDocument, legacyCardReader } from "../shared/lega
 
 /** The dialect defines no version. */
 export const VERSION = "1";
-export const DIALECT_NAME = "tasks-rest";
 /** Its name in lists of interfaces; no other document defines one. */
 export const BINDING = "urn:dragoman:binding:tasks-rest";
 

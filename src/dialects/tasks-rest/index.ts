@@ -2,7 +2,8 @@ import type { Dialect } from "../contract.ts";
 import { abilitiesWithout } from "../shared/abilities.ts";
 import { http } from "./bind-http.ts";
 import { httpCalling } from "./call-http.ts";
-import { CARD_PATH, DIALECT_NAME, readCard, toCardDocument, VERSION } from "./card.ts";
+import { CARD_PATH, readCard, toCardDocument, VERSION } from "./card.ts";
+import { DIALECT_NAME } from "./invoke.ts";
 import { LOSSES } from "./losses.ts";
 
 /** Cancelling and subscribing are our additions: other agents may not support them. */

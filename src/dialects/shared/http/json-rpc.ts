@@ -58,37 +58,19 @@ export function serveJsonRpc({ answer, errorReply, toError, ...binding }: JsonRp
   };
 }
 
-export class JsonRpcFraming implements EventFraming {
-  readonly #id: JsonRpcId;
-  readonly #prefix: string;
-  readonly #toError: (error: ProtocolError) => string;
-  readonly #toJson: (frame: StreamFrame) => string;
-
-  /** `toError` encodes the dialect's error object, `toJson` an event; default: the frame's own JSON. */
-  constructor(
-    id: JsonRpcId,
-    toError: (error: ProtocolError) => string,
-    toJson: (frame: StreamFrame) => string = jsonOf,
-  ) {
-    this.#id = id;
-    this.#prefix = resultPrefix(id);
-    this.#toError = toError;
-    this.#toJson = toJson;
-  }
-
-  encode(batch: readonly StreamFrame[]): string {
-    let text = "";
-    for (const frame of batch) {
-      text += encodeSseLine(this.#prefix + this.#toJson(frame) + RESULT_SUFFIX, frame.number);
-    }
-    return text;
-  }
-
-  encodeFailure(error: unknown): string {
-    return encodeSseLine(encodeError(this.#id, this.#toError(toPublicError(error))));
-  }
-}
-
-function jsonOf({ json }: StreamFrame): string {
-  return json;
+/** Events as JSON-RPC responses. `toError` encodes the dialect's error object, `toJson` an event; default: the frame's own JSON. */
+export function jsonRpcFraming(
+  id: JsonRpcId,
+  toError: (error: ProtocolError) => string,
+  toJson: (frame: StreamFrame) => string = ({ json }) => json,
+): EventFraming {
+  const prefix = resultPrefix(id);
+  return {
+    encode(batch) {
+      let text = "";
+      for (const frame of batch) text += encodeSseLine(prefix + toJson(frame) + RESULT_SUFFIX, frame.number);
+      return text;
+    },
+    encodeFailure: (error) => encodeSseLine(encodeError(id, toError(toPublicError(error)))),
+  };
 }
