@@ -121,11 +121,11 @@ const createDocumentAgent = (): Agent =>
 const createSummaryAgent = (): Agent =>
   defineWriter({
     name: "Summary writer",
-    description: "Summarises a text by its most telling sentences.",
+    description: "Summarises a text by its most important sentences.",
     skill: {
       id: "summarize",
       name: "Summary",
-      description: "Text in; its most telling sentences and keywords out, as text and as data.",
+      description: "Text in; its most important sentences and keywords out, as text and as data.",
       tags: ["writing", "summary", "extractive"],
       examples: ["Summarize: …", "总结：……"],
     },

@@ -202,16 +202,16 @@ function checkDefinition(definition: AgentDefinition): void {
   rejectUnknownKeys("defineAgent", definition, Object.keys(OPTION_NAMES));
   for (const key of ["name", "description"] as const) {
     const value: unknown = definition[key];
-    if (typeof value !== "string" || value.trim() === "") throwInvalid(`needs "${key}": a text that is not empty`);
+    if (typeof value !== "string" || value.trim() === "") throwInvalid(`requires "${key}": a string that is not empty`);
   }
   if (typeof definition.run !== "function") throwInvalid(`needs "run": a function, usually "async *run(turn) { … }"`);
   const { onCrash, concurrency, timeout } = definition;
   if (onCrash !== undefined && onCrash !== "fail" && onCrash !== "resume") {
-    throwInvalid(`does not know onCrash ${JSON.stringify(onCrash)}; it is "fail" or "resume"`);
+    throwInvalid(`has an invalid onCrash ${JSON.stringify(onCrash)}; use "fail" or "resume"`);
   }
   if (concurrency !== undefined && !(concurrency >= 1)) throwInvalid(`needs "concurrency" to be 1 or more`);
   if (timeout !== undefined && !((timeoutOf(timeout) ?? 0) > 0)) {
-    throwInvalid(`cannot read timeout ${JSON.stringify(timeout)}; write milliseconds or a text such as "60s"`);
+    throwInvalid(`cannot read timeout ${JSON.stringify(timeout)}; use milliseconds or a string such as "60s"`);
   }
   const { extended } = definition;
   const further = typeof extended === "function" ? [] : (extended?.skills ?? []);

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import type { Jiti } from "jiti";
 import type { Agent } from "../engine/agent.ts";
 
-/** A module that cannot be used as an agent; the message tells its author why. */
+/** A module that cannot be used as an agent; the message gives the reason. */
 export class AgentModuleError extends Error {
   override readonly name = "AgentModuleError";
 }

@@ -5,7 +5,7 @@ import { Worker, type WorkerOptions } from "node:worker_threads";
 /**
  * Detects a thread whose event loop is blocked, by the CPU time that the thread used since its last beat and not by the
  * clock: a process that is suspended, paused in a debugger or on a busy machine uses none, an endless loop uses all.
- * The function is to be called periodically with the number of beats so far.
+ * Call the function periodically with the number of beats so far.
  */
 export function createStallDetector(limitMs: number, cpuMs: () => number): (beats: number) => boolean {
   let lastBeats = -1;

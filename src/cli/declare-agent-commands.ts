@@ -9,17 +9,17 @@ export function declareAgentCommands(program: Command, run: RunCommand): void {
   declareCard(program.command("card").description("read, sign and verify agent cards").helpCommand(false), run);
   declareSend(program.command("send [message...]"), run);
   declareChat(program.command("chat"), run);
-  declareTask(program.command("task").description("look after tasks").helpCommand(false), run);
+  declareTask(program.command("task").description("show, follow, cancel and list tasks").helpCommand(false), run);
   declareAuth(program.command("auth").description("log in to agents").helpCommand(false), run);
   declareConformance(program.command("conformance"), run);
-  declareConfig(program.command("config").description("look at the configuration").helpCommand(false), run);
+  declareConfig(program.command("config").description("show the configuration").helpCommand(false), run);
 }
 
 function declareCard(card: Command, run: RunCommand): void {
   const get = card
     .command("get")
     .description("fetch an agent's card and show who it is, what it can do and how it is reached")
-    .option("--validate", "check the card against what A2A 1.0 requires; exit 1 if it falls short")
+    .option("--validate", "validate the card against A2A 1.0; exit 1 if it is invalid")
     .option("--extended", "fetch the card for authenticated callers")
     .action(run(async () => (await import("./commands/card.ts")).cardGet));
   addAgentOptions(get);
@@ -35,8 +35,8 @@ function declareCard(card: Command, run: RunCommand): void {
     .action(run(async () => (await import("./commands/card.ts")).cardVerify));
   addAgentOptions(verify);
   addExamples(verify, [
-    ["dragoman card verify -a agents.example.com --card-key agents.pem", "by a key that is at hand"],
-    ["dragoman card verify card.json --jku-origin https://agents.example.com", "by the key the signature names"],
+    ["dragoman card verify -a agents.example.com --card-key agents.pem", "with a local key"],
+    ["dragoman card verify card.json --jku-origin https://agents.example.com", "with the key that the signature names"],
   ]);
 
   const sign = card
@@ -129,7 +129,7 @@ function declareChat(chat: Command, run: RunCommand): void {
 function declareTask(task: Command, run: RunCommand): void {
   const get = task
     .command("get [task-id]")
-    .description("show a task: its state, what it made and, if asked, what was said")
+    .description("show a task: its state, its artifacts and, with --history, its messages")
     .option("--history <n>", "show up to this many of the newest messages");
   addSettings(get, ["wait", "taskId"]);
   addAgentOptions(get);
@@ -173,7 +173,7 @@ function declareTaskList(list: Command, run: RunCommand): void {
     .option("--all", "all pages")
     .option("--since <time>", "only tasks whose state changed at or after this time")
     .option("--history <n>", "include up to this many of the newest messages")
-    .option("--include-artifacts", "include what the tasks made");
+    .option("--include-artifacts", "include the artifacts of the tasks");
   addSettings(list, ["contextId"], { contextId: "only tasks of this context" });
   addAgentOptions(list);
   list.action(run(async () => (await import("./commands/task.ts")).taskList));
@@ -185,7 +185,7 @@ function declareTaskList(list: Command, run: RunCommand): void {
 
 function declareTaskDownload(download: Command, run: RunCommand): void {
   download
-    .description("save what a task made, one file per part")
+    .description("save the artifacts of a task, one file per part")
     .option("-d, --directory <path>", "where to save (default: here)")
     .option("--artifact <id>", "only this artifact, by id or name; may be repeated", collect)
     .option("--force", "replace files that exist")
@@ -228,13 +228,13 @@ function declareConfig(config: Command, run: RunCommand): void {
   const show = config
     .command("show [file]")
     .description(
-      "show the settings in effect and where each comes from; with a dragoman.yaml, what the server makes of it",
+      "show the settings in effect and where each comes from; with a dragoman.yaml, the configuration of the server with all defaults",
     )
     .action(run(async () => (await import("./commands/config-show.ts")).configShow));
   addSettings(show, ["contextId", "taskId", "async", "wait", "metadata"]);
   addAgentOptions(show);
   addExamples(show, [
-    ["dragoman config show", "what flags, variables and files add up to"],
+    ["dragoman config show", "the effective settings from flags, variables and files"],
     ["dragoman config show dragoman.yaml", "a server's configuration with its defaults, secrets left out"],
   ]);
 }
@@ -250,7 +250,7 @@ function declareAuth(auth: Command, run: RunCommand): void {
 function declareLogin(login: Command, run: RunCommand): void {
   login
     .description(
-      "log in to an agent in a way its card asks for; the commands that follow use the login. Secrets come from a prompt, a variable or standard input",
+      "log in to an agent with a scheme of its card; later commands use the login. Secrets come from a prompt, a variable or standard input",
     )
     .option("--scheme <name>", "the security scheme of the card to log in for (default: the first that can be used)")
     .addOption(
@@ -272,12 +272,12 @@ function declareLogin(login: Command, run: RunCommand): void {
   addAgentOptions(login);
   login.action(run(async () => (await import("./commands/auth-login.ts")).authLogin));
   addExamples(login, [
-    [`dragoman auth login -a ${REMOTE_AGENT}`, "asks for what the card wants"],
+    [`dragoman auth login -a ${REMOTE_AGENT}`, "prompts for what the card requires"],
     [`dragoman auth login -a ${REMOTE_AGENT} --client-id my-cli`, "in a browser; its address is printed"],
     [`dragoman auth login -a ${REMOTE_AGENT} --client-id my-cli --device`, "with a code, on another device"],
     [
       `dragoman auth login -a ${REMOTE_AGENT} --client-id job --client-secret-stdin --flow client-credentials < secret`,
-      "a program, without a person",
+      "for a program, without a user",
     ],
     [`dragoman auth login -a ${REMOTE_AGENT} --scheme key --secret-stdin < key`, "an API key"],
   ]);
@@ -285,7 +285,7 @@ function declareLogin(login: Command, run: RunCommand): void {
 
 function declareLogout(logout: Command, run: RunCommand): void {
   logout
-    .description("forget a login, and tell its authorization server")
+    .description("log out: delete the login and revoke its tokens")
     .option("--scheme <name>", "only the login for this scheme")
     .option("--all", "all logins of all agents");
   addAgentOptions(logout);

@@ -11,13 +11,13 @@ export function declareServerCommands(program: Command, run: RunCommand, output:
   declareInit(program.command("init [dir]"), run);
   declareServe(program.command("serve [config]"), run);
   declareDemoServer(program.command("demo-server"), run);
-  declareStore(program.command("store").description("look after a server's store").helpCommand(false), run);
+  declareStore(program.command("store").description("inspect and maintain a server's store").helpCommand(false), run);
   const push = program.command("push").description("push notifications").helpCommand(false);
   declareInbox(push.command("inbox"), run);
   declareDeliveries(addStoreOptions(push.command("deliveries")), run);
   declareRedeliver(addStoreOptions(push.command("redeliver [task]")), run);
   declareSimulate(
-    program.command("simulate").description("stand in for a platform that agents are tested with").helpCommand(false),
+    program.command("simulate").description("simulate a platform to test agents with").helpCommand(false),
     run,
   );
   declareDoctor(program.command("doctor [config]"), run);
@@ -27,7 +27,7 @@ export function declareServerCommands(program: Command, run: RunCommand, output:
 
 function declareInit(init: Command, run: RunCommand): void {
   init
-    .description("make a folder with an agent that runs")
+    .description("create a folder with a working agent")
     .option("--js", "JavaScript instead of TypeScript")
     .option("--force", "replace files that exist")
     .action(run(async () => (await import("./commands/init.ts")).init));
@@ -57,7 +57,7 @@ function declareServe(serve: Command, run: RunCommand): void {
 
 function declareDemoServer(demo: Command, run: RunCommand): void {
   demo
-    .description("serve the built-in agents from memory, to practise on; for this machine only, leaves nothing behind")
+    .description("serve the built-in agents for experiments: from memory, on loopback only")
     .option("-p, --port <port>", "port to listen on, 0 for a free one (default: 4000)");
   demo.action(run(async () => (await import("./commands/serve.ts")).demoServer));
   addExamples(demo, [
@@ -80,7 +80,7 @@ function declareStore(store: Command, run: RunCommand): void {
   addExamples(stats, [["dragoman store stats", "the store of ./dragoman.yaml"]]);
 
   const migrate = addStoreOptions(store.command("migrate"))
-    .description("bring the store to the form this version uses; serve does so by itself")
+    .description("migrate the store to the schema of this version; serve does this automatically")
     .action(run(async () => (await import("./commands/store.ts")).storeMigrate));
   addExamples(migrate, [["dragoman store migrate --store sqlite:.dragoman/data.db", "before a new version starts"]]);
 
@@ -99,7 +99,7 @@ function declareDoctor(doctor: Command, run: RunCommand): void {
     .description(
       "check the set-up: Node, database driver, configuration, port, store, agents, security; exit 1 if something fails",
     )
-    .option("--strict", "exit 1 for warnings, too: nothing weak may go into production")
+    .option("--strict", "exit 1 for warnings, too")
     .option("--deep", "also read everything in the store, and name what is damaged")
     .option("--online", "also ask Xiaoyi whether it accepts the keys of each link, which ends a link that is open")
     .addOption(outputOption())
@@ -107,7 +107,7 @@ function declareDoctor(doctor: Command, run: RunCommand): void {
   addExamples(doctor, [
     ["dragoman doctor", "everything ./dragoman.yaml needs"],
     ["dragoman doctor --strict", "before it goes into production"],
-    ["dragoman doctor --deep", "after a crash of the disk, or before a backup is relied on"],
+    ["dragoman doctor --deep", "after a disk failure, or to check a backup"],
     ["dragoman doctor -o json", "for scripts"],
   ]);
 }
@@ -136,20 +136,23 @@ function declareInbox(inbox: Command, run: RunCommand): void {
     .option("--jwks <url>", "refuse notifications without a token signed by one of these keys")
     .option("--issuer <issuer>", "who must have signed it")
     .option("--public-url <url>", "how senders reach this receiver, if not by host and port")
-    .option("--fail <percent>", "answer so many with 503, to see them repeated")
-    .option("--count <number>", "end after so many notifications")
+    .option("--fail <percent>", "answer this percentage with 503, to test retries")
+    .option("--count <number>", "exit after this many notifications")
     .addOption(outputOption())
     .action(run(async () => (await import("./commands/push-inbox.ts")).pushInbox));
   addExamples(inbox, [
     ["dragoman push inbox --token sesame", "a webhook for this machine, at http://127.0.0.1:4100"],
-    ["dragoman push inbox --fail 30 -o json", "one that fails now and then, for scripts"],
-    ["dragoman push inbox --jwks http://127.0.0.1:4000/.well-known/jwks.json", "with what the server publishes"],
+    ["dragoman push inbox --fail 30 -o json", "a webhook that fails at times, with output for scripts"],
+    [
+      "dragoman push inbox --jwks http://127.0.0.1:4000/.well-known/jwks.json",
+      "with the keys that the server publishes",
+    ],
   ]);
 }
 
 function declareDeliveries(deliveries: Command, run: RunCommand): void {
   deliveries
-    .description("list push notifications that wait or were given up; also while the server runs")
+    .description("list push notifications that are pending or have failed for good; also while the server runs")
     .option("--dead", "only those that were given up")
     .option("--task <id>", "only those of this task")
     .action(run(async () => (await import("./commands/push-deliveries.ts")).pushDeliveries));
@@ -158,7 +161,7 @@ function declareDeliveries(deliveries: Command, run: RunCommand): void {
 
 function declareRedeliver(redeliver: Command, run: RunCommand): void {
   redeliver
-    .description("deliver again what was given up or keeps failing; also while the server runs")
+    .description("retry push notifications that have failed; also while the server runs")
     .option("--all", "whatever was given up, of all tasks")
     .option("--id <config>", "only this push config of the task")
     .option("--from <number>", "from this event on, also what was delivered before")
@@ -173,13 +176,13 @@ function declareSimulate(simulate: Command, run: RunCommand): void {
   const xiaoyi = simulate
     .command("xiaoyi")
     .description(
-      "be the platform of Huawei's Xiaoyi, with a phone at this terminal: every line is a message, /help lists what else it can do",
+      "simulate Huawei's Xiaoyi platform, with a phone at this terminal: every line is a message, /help lists what else it can do",
     )
     .option("-p, --port <port>", "port that agents dial, 0 for a free one", "4200")
     .option("--http <url>", "call the agent at this address instead of waiting for it to dial")
-    .option("--stateless", "with --http: show credentials with every call, without sessions")
+    .option("--stateless", "with --http: send credentials with every call, without sessions")
     .addOption(
-      new Option("--profile <profile>", "how the phone shows what comes: by the documents, or as devices do")
+      new Option("--profile <profile>", "how the phone renders answers: as documented, or as devices do")
         .choices(["phone-2026-04", "spec"])
         .default("phone-2026-04"),
     )
@@ -196,8 +199,8 @@ function declareSimulate(simulate: Command, run: RunCommand): void {
       "--disconnects <count>",
       "how often the scenario of that name loses the connection, each time after 10 s (default: 5)",
     )
-    .option("--trait <name=value>", `what the platform is like: ${TRAIT_LIST}; may be repeated`, collect)
-    .option("--seed <number>", "have the same ids and the same chance as another run")
+    .option("--trait <name=value>", `behaviour of the platform: ${TRAIT_LIST}; may be repeated`, collect)
+    .option("--seed <number>", "seed for ids and randomness, to repeat a run")
     .addOption(outputOption())
     .action(run(async () => (await import("./commands/simulate.ts")).simulateXiaoyi));
   addExamples(xiaoyi, [

@@ -122,7 +122,7 @@ const STORE_HINTS = {
   "older-schema": "Run: dragoman store migrate",
   "in-use": "Stop the process that uses the store, or point --store elsewhere.",
   "not-a-database": "The file is something else. Check --store.",
-  unavailable: "Check the address and whether the driver is installed; dragoman doctor tells more.",
+  unavailable: "Check the address and whether the driver is installed; dragoman doctor shows more.",
   full: "Free some space on the disk.",
   "read-only": "Make the folder of the store writable, or point --store elsewhere.",
   damaged: "dragoman doctor --deep names what is damaged; restore the file from a backup.",
@@ -134,7 +134,7 @@ const HINTS: Partial<Record<ErrorCode, string>> = {
   TASK_NOT_CANCELABLE: "The task has already ended; task get shows how.",
   VERSION_NOT_SUPPORTED: "card get lists the versions that the agent supports; choose one with --a2a-version.",
   UNSUPPORTED_OPERATION:
-    "The task may have ended, or the agent cannot do this; task get and card get tell. --debug shows the agent's answer.",
+    "The task may have ended, or the agent does not support this; check with task get and card get. --debug shows the agent's answer.",
   PERMISSION_DENIED: "These credentials do not allow it. Use others, or log in with more scopes: auth login --scopes.",
   RESOURCE_EXHAUSTED: "Too many requests or too much data; try again later.",
   INVALID_PARAMS: "--debug shows the request and the agent's answer.",

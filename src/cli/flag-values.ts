@@ -9,7 +9,7 @@ export function readNumber(flag: string, text: string, min: number, max: number)
   throw usageError(`${flag} must be a number from ${min} to ${max}, not "${text}".`);
 }
 
-/** `others` names values that the caller accepts besides. */
+/** `others` names further values that the caller accepts. */
 export function readInteger(flag: string, text: string, min = 0, max = 999_999_999, others = ""): number {
   const value = Number(text);
   if (/^\d{1,15}$/.test(text) && value >= min && value <= max) return value;

@@ -39,7 +39,7 @@ export function createProgram({ inEffect, output }: ProgramOptions): Command {
   declareAgentCommands(program, run);
   declareServerCommands(program, run, output);
   addExamples(program, [
-    ["dragoman demo-server", "agents to practise on, at http://127.0.0.1:4000"],
+    ["dragoman demo-server", "agents to experiment with, at http://127.0.0.1:4000"],
     ["dragoman send -a http://127.0.0.1:4000 --text hello", "one message and its answer"],
     ["dragoman init my-agent", "an agent of your own"],
     ["dragoman help task get", "usage of one command"],

@@ -151,7 +151,7 @@ function withheldNotice(where: string, names: readonly string[], proves: boolean
   const what = [...headers, ...(proves ? ["credentials"] : [])].join(" and the ");
   return {
     kind: "credentials",
-    message: `The card has calls go to ${where}, which is not where the card is: the ${what} will not be sent there. Name that origin in credentialOrigins if you trust it.`,
+    message: `The card names an interface at ${where}, which is not the origin of the card: the ${what} will not be sent there. Name that origin in credentialOrigins if you trust it.`,
   };
 }
 

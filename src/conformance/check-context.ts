@@ -147,7 +147,7 @@ export class CheckContext {
 
   async pausedTask(): Promise<SeenTask> {
     const task = await this.task(this.message("tck-input-required"));
-    return task.state === "TASK_STATE_INPUT_REQUIRED" ? task : notShown("the agent never asks for input");
+    return task.state === "TASK_STATE_INPUT_REQUIRED" ? task : notShown("the agent never requires input");
   }
 
   /** A task that the agent is still working on. */

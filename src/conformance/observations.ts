@@ -126,7 +126,7 @@ export class Observations {
     if (version !== "1.0" || !A2A_ERRORS.has(expected)) return;
     const reason = findErrorInfo(error.details)?.reason;
     const problem =
-      reason === expected ? undefined : `${expected} has no ErrorInfo that says so: ${show(error.details)}`;
+      reason === expected ? undefined : `${expected} has no ErrorInfo with that reason: ${show(error.details)}`;
     this.record(
       ({ JSONRPC: "JSONRPC-ERR-003", "HTTP+JSON": "HTTP_JSON-ERR-002", GRPC: "GRPC-ERR-001" } as const)[binding],
       problem,

@@ -30,7 +30,7 @@ export class WebhookReceiver {
 
   /** A separate URL for each config. */
   async urlFor(key: string): Promise<string> {
-    const host = this.#host ?? notShown("the agent cannot reach this machine; --webhook-host says how it could");
+    const host = this.#host ?? notShown("the agent cannot reach this machine; set --webhook-host");
     this.#server ??= this.#listen(host);
     const { port } = (await this.#server).address() as AddressInfo;
     return `http://${host}:${port}/${key}`;

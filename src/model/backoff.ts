@@ -17,7 +17,7 @@ interface BackoffSources {
 }
 
 export interface Backoff {
-  /** How long to wait before the next try; `undefined` when there is to be none. */
+  /** Delay before the next attempt; `undefined` if there is none. */
   next(): number | undefined;
   /** Called when a connection is open. Only if it holds for `resetAfterMs` until `next` is called are old tries forgotten. */
   markConnected(): void;
@@ -25,7 +25,7 @@ export interface Backoff {
 
 /**
  * How long to wait after a number of failures in a row: between half and all of a time that doubles up to the cap, so
- * that those who failed together do not try again together, and a dead server is not hammered. `chance` is in [0, 1].
+ * that callers that failed together do not retry together, and a dead server is not overloaded. `chance` is in [0, 1].
  */
 export function backoffDelay(failures: number, baseMs: number, capMs: number, chance: number): number {
   // Beyond any cap long before 2^1000, which still multiplies to a number and not to NaN.

@@ -45,7 +45,7 @@ export interface AgentSkill {
 
 /** A skill as an agent has it: which schemes can prove a scope is decided by the server. */
 export interface ProfileSkill extends AgentSkill {
-  /** What a caller must have been granted to ask for this skill by its id. */
+  /** Scopes that a caller needs to request this skill by its id. */
   readonly scopes?: readonly string[];
 }
 

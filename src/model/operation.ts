@@ -13,7 +13,7 @@ export interface SendConfiguration {
   readonly returnImmediately?: boolean;
 }
 
-/** Where the task is delivered besides the answer to the call: registered together with the message. */
+/** Where the task is delivered in addition to the response: registered together with the message. */
 export interface ReplyTo {
   /** Unique within the task: the same id again changes where the rest goes. */
   readonly id: string;
@@ -79,7 +79,7 @@ export interface ListInput {
   readonly includeArtifacts?: boolean;
 }
 
-/** Everything a caller can ask of an agent, in any dialect. */
+/** Every operation of an agent, in any dialect. */
 export type Operation =
   | ({ readonly kind: "send" } & SendInput)
   | ({ readonly kind: "stream" } & SendInput)
@@ -97,7 +97,7 @@ export type Operation =
 export type OperationKind = Operation["kind"];
 export type OperationOf<Kind extends OperationKind> = Extract<Operation, { readonly kind: Kind }>;
 
-/** A frame of a stream. Numbered when it stands in a task's log or is the task as it stood at that number. */
+/** A frame of a stream. Numbered if it is from a task's log, or is the task as of that number. */
 export interface StreamFrame {
   readonly number?: number;
   readonly event: StreamEvent;

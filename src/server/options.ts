@@ -82,7 +82,7 @@ export interface ServeOptions extends SectionOptions {
    * caller is anonymous. Throw a ProtocolError to refuse.
    */
   readonly authenticate?: OwnCheck;
-  /** What cards say of a check of your own. */
+  /** What cards declare for a custom `authenticate`. */
   readonly security?: DeclaredSecurity;
   /** Files for serving over TLS, HTTP and gRPC alike; read again when they change. */
   readonly tls?: TlsOptions;

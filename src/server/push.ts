@@ -74,7 +74,7 @@ export function openPush(given: boolean | PushOptions, dependencies: PushDepende
   const sending = { ...dependencies, ...options, encodings, fetch: options.fetch ?? guarded };
   const pushSender: PushSender = {
     sendsWholeTask: (dialect) => encodings.get(dialect)?.wholeTask === true,
-    /** For a forbidden target, as far as the URL itself tells. */
+    /** For a target that the URL alone shows to be forbidden. */
     refuses(url) {
       try {
         check(url);

@@ -33,7 +33,7 @@ export interface DragomanServer {
   readonly port: number;
   /** `host:port` of gRPC; undefined if it is not served. */
   readonly grpc: string | undefined;
-  /** The store, in words for people. */
+  /** Description of the store, for logs and messages. */
   readonly store: string;
   /** Name, title, URL and card URL of every agent, and which is the default. */
   readonly agents: readonly ServedAgentInfo[];
@@ -44,7 +44,7 @@ export interface DragomanServer {
    * resume.
    */
   close(reason?: string): Promise<void>;
-  /** Resolves when the server has closed, for whatever reason. */
+  /** Resolves when the server has closed, for any reason. */
   readonly closed: Promise<void>;
 }
 
@@ -57,7 +57,7 @@ export async function serve(options: ServeOptions): Promise<DragomanServer> {
   const reached = externallyReachableHost(host, options.publicUrl);
   if (reached !== undefined && !identifies && auth.anonymous !== true) {
     throw new TypeError(
-      `"${reached}" can be reached from other machines; say in auth who may call, or auth: { anonymous: true } to let anyone.`,
+      `"${reached}" can be reached from other machines: configure auth, or set auth: { anonymous: true } to allow anonymous callers.`,
     );
   }
   const publicUrl = options.publicUrl?.replace(/\/+$/, "");

@@ -29,7 +29,7 @@ export interface JsonRpcParseFailure {
 
 type JsonRpcParseResult = { readonly ok: true; readonly request: JsonRpcRequest } | JsonRpcParseFailure;
 
-/** Reads one request envelope. Never throws: whatever is wrong with the text is in the result, ready to be answered. */
+/** Reads one request envelope. Never throws: an error is returned as a result, ready to be sent. */
 export function parseJsonRpc(body: string | Uint8Array, limits?: JsonLimits): JsonRpcParseResult {
   let text = "";
   try {

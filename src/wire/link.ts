@@ -1,7 +1,7 @@
 import type { Connection } from "./connection.ts";
 
 /**
- * A link: text messages both ways, whichever side dialled.
+ * A link: text messages in both directions, opened by either side.
  *
  * Messages are iterated, not called back: nothing can arrive before the reader is there to see it, one message is
  * handled before the next, a slow reader makes the sender wait, and the end of the link is the end of the loop.

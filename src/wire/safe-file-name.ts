@@ -9,7 +9,7 @@ const HARMFUL = /[\p{C}\p{Zl}\p{Zp}<>:"|?*]/gu;
 const SPACES = /\p{Zs}+/gu;
 /** Hidden files, options of commands, and what Windows drops from the end of a name. */
 const UNSAFE_EDGES = /^[\s.~-]+|[\s.]+$/g;
-/** Devices of Windows, whatever comes after a dot. */
+/** Device names of Windows, with any extension. */
 const RESERVED = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?:\.|$)/i;
 
 /** `otherwise` is used where nothing of the name is safe. */

@@ -43,7 +43,7 @@ export interface SseParserOptions {
 }
 
 interface SseParser {
-  /** Calls back for each event that became complete. Throws `SseLimitError` when the bound is passed, then and ever after. */
+  /** Calls back for each event that became complete. Throws `SseLimitError` when the limit is exceeded, and on every call after that. */
   push(chunk: Uint8Array | string): void;
   /** Ends the stream; an event without its closing blank line is discarded. */
   end(): void;

@@ -79,9 +79,9 @@ function parseQuoted(text: string): string | undefined {
   }
 }
 
-/** How the other side's certificate is judged; by default by its host's name and the known authorities. */
+/** How the peer's certificate is verified; default: by host name and the known authorities. */
 export interface TlsVerifyOptions {
-  /** The name the certificate must be for, where that is not the one dialled. */
+  /** The host name of the certificate, if it differs from that of the URL. */
   readonly servername?: string;
   /** SHA-256 of the one certificate that is accepted, in hexadecimal, with or without colons. Its name and its authority do not matter then. */
   readonly fingerprint?: string;

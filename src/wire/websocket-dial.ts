@@ -48,7 +48,7 @@ export function dialWebSocket(url: string, options: DialOptions): Promise<WebSoc
     });
     const fail = (error: DialError): void => {
       release();
-      // What happens to the socket from here on is of no interest, but must not go unheard.
+      // Later errors of the socket do not matter, but without a listener they would end the process.
       socket.on("error", () => {});
       socket.terminate();
       reject(error);
@@ -87,12 +87,12 @@ function toDialError(error: Error & { readonly code?: string }): DialError {
 }
 
 function toHttpsAgent({ ca, fingerprint, insecure, servername }: TlsVerifyOptions): Agent {
-  const judged = {
+  const verification = {
     ...(servername === undefined ? undefined : { servername }),
     ...(ca === undefined ? undefined : { ca }),
   };
-  if (fingerprint !== undefined) return new PinnedAgent(normalizeFingerprint(fingerprint), judged);
-  return new Agent({ ...judged, rejectUnauthorized: insecure !== true });
+  if (fingerprint !== undefined) return new PinnedAgent(normalizeFingerprint(fingerprint), verification);
+  return new Agent({ ...verification, rejectUnauthorized: insecure !== true });
 }
 
 /** Nothing is sent to the other side, credentials least of all, before its certificate has been verified. */

@@ -1,4 +1,4 @@
-/** A WebSocket as a link, whichever side dialled. */
+/** A WebSocket as a link, in either direction. */
 
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
@@ -21,7 +21,7 @@ export interface WebSocketLinkOptions {
 }
 
 export interface WebSocketLink extends Link {
-  /** Ends the connection at once, without a word to the other side. */
+  /** Ends the connection immediately, without a close frame. */
   terminate(reason: string): void;
 }
 

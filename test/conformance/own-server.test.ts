@@ -39,7 +39,7 @@ const idsOf = (rows: readonly string[]): string[] => [...new Set(rows.map((row) 
 const NEVER_SHOWN = [
   // Cards are not signed.
   "CARD-SIGN-003",
-  // The card asks for no credentials.
+  // The card requires no credentials.
   "AUTH-SERVER-002",
 ];
 

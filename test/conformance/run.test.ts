@@ -19,7 +19,7 @@ describe("a run", () => {
     );
     expect(failed, renderText(report)).toEqual([]);
     const reasons = new Set(checksOf(report).flatMap(({ reason, status }) => (status === "not-shown" ? [reason] : [])));
-    expect(reasons).toContain("the agent never asks for input");
+    expect(reasons).toContain("the agent never requires input");
     expect(reasons).toContain("the agent ends its tasks at once");
     expect(report.tally.MUST.passed).toBeGreaterThan(200);
   });

@@ -197,7 +197,7 @@ describe("auth login", () => {
     expect(await cli(login)).toMatchObject(missing);
     expect(await cli([...login, "--scheme", "header"])).toMatchObject(missing);
     expect(await cli([...login, "--scheme", "basic", "--secret-stdin"], PASSWORD)).toMatchObject(missing);
-    expect((await cli([...login, "--scheme", "certificate"])).stderr).toContain("it wants a client certificate");
+    expect((await cli([...login, "--scheme", "certificate"])).stderr).toContain("it requires a client certificate");
     expect((await cli([...login, "--scheme", "nothing"])).code).toBe(2);
     expect((await cli([...login, "--scheme", "header", "--secret-stdin"], "two\nlines")).code).toBe(2);
     expect((await cli([...login, "--device", "--flow", "client-credentials"])).code).toBe(2);

@@ -21,7 +21,7 @@ test("the configuration, programs and modules have the variables of .env, and th
   expect(await served.ask("module", "go")).toBe("also from the file, environment");
 });
 
-test("commands that look at the configuration read the same file", async () => {
+test("commands that show the configuration read the same file", async () => {
   const shown = await runCli(["config", "show", "dragoman.yaml", "-o", "json"], { folder: served.folder });
   expect(shown.stdout).toContain("Greets from the file");
   const checked = await runCli(["doctor"], { folder: served.folder });

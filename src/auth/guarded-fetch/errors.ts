@@ -5,7 +5,7 @@ const MESSAGES = {
   "bad-url": "The target is not an absolute URL.",
   "forbidden-scheme": "The target must be an http or https URL.",
   "credentials-in-url": "The target must not have a user name or password in it.",
-  "forbidden-target": "The target is in a network that must not be reached from here.",
+  "forbidden-target": "The target is in a network that must not be reached.",
   unreachable: "The target could not be reached.",
   "bad-redirect": "The target redirected to where this request must not go.",
   "too-many-redirects": "The target redirected too often.",

@@ -26,7 +26,7 @@ interface BodyLimits {
   readonly maxBytes: number;
   /** Called once, when the body has ended, broken or been given up. */
   readonly onDone: () => void;
-  /** Why the request was stopped from here, if it was. */
+  /** Why the request was stopped on this side, if it was. */
   readonly stopped: () => unknown;
 }
 

@@ -6,7 +6,7 @@ import { GuardedFetchError } from "./errors.ts";
 /** What `allowPrivate` opens, and a host that is allowed by its name. */
 const ALLOWABLE_KINDS = ["public", "loopback", "private", "unique-local", "link-local", "carrier"] as const;
 
-/** What kind of network an IP address belongs to. Only `public` ones are anybody's business outside of this network. */
+/** The kind of network an IP address belongs to. Only `public` ones are reachable from any network. */
 export type AddressKind =
   | (typeof ALLOWABLE_KINDS)[number]
   | "metadata"
@@ -77,7 +77,7 @@ const IPV6 = IPV6_RULES.map(compileRule);
 /** An address in its usual spelling, an IPv6 one with or without brackets and zone; `undefined` for anything else. */
 export function parseAddress(text: string): Address | undefined {
   const bare = text.replace(/^\[(.*)\]$/, "$1");
-  // Short, octal and hexadecimal spellings are the URL parser's business; whatever still has one is not an address.
+  // The URL parser has resolved short, octal and hexadecimal forms; anything else is not an address.
   if (ipaddr.IPv4.isValidFourPartDecimal(bare)) return ipaddr.IPv4.parse(bare);
   return ipaddr.IPv6.isValid(bare) ? ipaddr.IPv6.parse(bare) : undefined;
 }
@@ -136,7 +136,7 @@ export interface OutgoingRequest {
 
 export const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** Header names that reveal nothing about the caller. Everything else, keys under any name among it, stays with the origin. */
+/** Headers that reveal nothing about the caller. All others, which may hold keys, are sent to the same origin only. */
 const CROSS_ORIGIN_HEADERS = new Set(["accept", "accept-encoding", "accept-language", "a2a-version", "user-agent"]);
 
 /** Throws for what must not be followed: a target that is forbidden, less secure, or gets a body meant for another. */
@@ -163,18 +163,18 @@ export function followRedirect(
 export interface TargetPolicyOptions {
   /** Loopback and private networks may be reached; cloud metadata and invalid hosts still not. */
   readonly allowPrivate?: boolean;
-  /** What may be reached besides: addresses, ranges (`10.1.0.0/16`), host names and `*.` with a domain. */
+  /** What else may be reached: addresses, ranges (`10.1.0.0/16`), host names and `*.` with a domain. */
   readonly allow?: readonly string[];
 }
 
 export interface TargetPolicy {
   /** The target as a URL; throws a GuardedFetchError for what its spelling alone forbids. Names are not looked up. */
   check(target: string | URL): URL;
-  /** Whether `address` may be connected to for the sake of `hostname`. */
+  /** Whether `hostname` may be reached at `address`. */
   permits(address: Address, hostname: string): boolean;
 }
 
-/** Names that mean this machine or this network, whatever a name server makes of them. */
+/** Names of this machine or this network, however they are resolved. */
 const INTERNAL_NAME = /(?:^|\.)(?:localhost|localdomain|local|internal|intranet|lan|home\.arpa)$/;
 /** Names of the clouds' metadata services. */
 const METADATA_NAME =
@@ -233,7 +233,7 @@ function parseTarget(target: string | URL): URL {
   try {
     return new URL(target);
   } catch {
-    // Without the cause: the parser's own error repeats the target with whatever secrets are in it.
+    // Without the cause: the parser's own error repeats the target, which may contain secrets.
     throw new GuardedFetchError("bad-url");
   }
 }

@@ -7,7 +7,7 @@ export type LoginErrorCode =
   | "unavailable"
   /** The server's answer contradicts what is known about it. */
   | "untrusted"
-  /** Nothing the agent offers can be used from here. */
+  /** None of the agent's security schemes is supported. */
   | "unsupported"
   /** The card has no scheme of the name that was given. */
   | "unknown-scheme"
@@ -33,7 +33,7 @@ export interface CredentialProvider {
    * ones does so now. The request is repeated once if they differ.
    */
   headersFor(url: string, refusal?: Refusal): Promise<Readonly<Record<string, string>>>;
-  /** Parameters for the query, where an agent wants its key there. gRPC has no query. */
+  /** Query parameters, for agents that expect their key there. gRPC has no query. */
   queryFor?(url: string): Promise<Readonly<Record<string, string>>>;
   /** The agent refused these credentials, also after another look. */
   onUnauthorized?(url: string, challenge: string): void;
@@ -79,7 +79,7 @@ export interface OAuthCredential {
   readonly scopes: readonly string[];
   readonly resource?: string;
   readonly accessToken: string;
-  /** Milliseconds since the epoch; absent when the server did not say. */
+  /** Milliseconds since the epoch; absent if the server did not send it. */
   readonly expiresAt?: number;
   readonly refreshToken?: string;
 }

@@ -72,7 +72,7 @@ export function createFileVault({ folder, onExposed }: FileVaultOptions): Creden
     try {
       return text === undefined ? undefined : readAgentCredentials(JSON.parse(text));
     } catch {
-      // Half a file cannot come from here, where files are replaced whole. What another program wrote is not a login.
+      // Files are replaced atomically, so an invalid one was written by another program and is not a login.
       return undefined;
     }
   }

@@ -87,7 +87,7 @@ describe("a scheme of a card", () => {
     [flow({ clientCredentials: { tokenUrl: "file:///etc/passwd" } }), "no token URL"],
     [{ openIdConnectSecurityScheme: { openIdConnectUrl: "javascript:alert(1)" } }, "no OpenID provider"],
     [{ mtlsSecurityScheme: {} }, "certificate"],
-    [{}, "not known"],
+    [{}, "unknown"],
   ])("is not used: %j", (scheme, reason) => {
     expect(readScheme(scheme)).toEqual({ kind: "unsupported", reason: expect.stringContaining(reason) });
   });
@@ -149,9 +149,9 @@ describe("the way into an agent", () => {
   });
 
   it("may not exist, and then it is said why", () => {
-    expect(() => chooseLogin(cardWith({}))).toThrow(/asks for no credentials/);
+    expect(() => chooseLogin(cardWith({}))).toThrow(/requires no credentials/);
     expect(() => chooseLogin(cardWith(schemes, [["certificate"], ["gone"]]))).toThrow(
-      /certificate: it wants a client certificate; gone: the card does not describe it/,
+      /certificate: it requires a client certificate; gone: the card does not describe it/,
     );
     expect(() => chooseLogin(cardWith(schemes), { scheme: "other" })).toThrow(
       /no security scheme other; it has certificate, key/,

@@ -1,28 +1,31 @@
-/** Reading a card's security schemes: A2A 1.0, section 4.5. Cards of earlier dialects are read into the same form. */
+/** Reads a card's security schemes (A2A 1.0, section 4.5). Cards of earlier dialects are decoded to the same form. */
 
 import type { AgentCard } from "../../model/card.ts";
 import { isObject, type JsonObject } from "../../model/json.ts";
 import { type ApiKeyScheme, GRANTS, type Grant, KEY_LOCATIONS, LoginError } from "./contract.ts";
 
-/** Which of the ways into an agent to take. */
+/** Which of the agent's security schemes to use. */
 interface LoginPreference {
   /** A scheme of the card by its name. */
   readonly scheme?: string | undefined;
   readonly grant?: Grant | undefined;
-  /** Kinds for which the caller already holds what they need; among possible ways these come first. */
+  /** Kinds for which the caller already has the credentials; these are preferred. */
   readonly prepared?: readonly Scheme["kind"][];
 }
 
-/** The schemes to log in for, all of which the agent wants together. */
+/** The schemes to log in for; the agent requires all of them together. */
 export function chooseLogin(card: AgentCard, wish: LoginPreference = {}): SchemeSet {
   const ways = acceptedSchemeSets(card);
-  if (ways.length === 0) throw new LoginError("unsupported", "The agent's card asks for no credentials.");
+  if (ways.length === 0) throw new LoginError("unsupported", "The agent's card requires no credentials.");
   if (wish.scheme !== undefined) return [findNamedScheme(card, ways, wish.scheme, wish.grant)];
   const possible = ways.filter((way) => way.every(({ scheme }) => unsupportedReason(scheme, wish.grant) === undefined));
   const prepared = possible.find((way) => way.every(({ scheme }) => wish.prepared?.includes(scheme.kind) === true));
   const chosen = prepared ?? possible[0];
   if (chosen !== undefined) return chosen;
-  throw new LoginError("unsupported", `There is no way to log in from here: ${explainUnsupported(ways, wish.grant)}.`);
+  throw new LoginError(
+    "unsupported",
+    `None of the agent's security schemes is supported: ${explainUnsupported(ways, wish.grant)}.`,
+  );
 }
 
 /** The schemes among `known` that together satisfy the card; failing that, all of them that the card describes. */
@@ -38,7 +41,7 @@ function findNamedScheme(
   name: string,
   grant: Grant | undefined,
 ): NamedScheme {
-  // Required for something, then described at all: a scheme may be for some skills only.
+  // Required schemes first, then any that is described: a scheme may apply to some skills only.
   const described = acceptedSchemeSets({ ...card, securityRequirements: [] });
   const found = [...ways, ...described].flat().find((one) => one.name === name);
   if (found === undefined) {
@@ -54,7 +57,7 @@ function unsupportedReason(scheme: Scheme, grant: Grant | undefined): string | u
   if (scheme.kind === "unsupported") return scheme.reason;
   if (grant === undefined || scheme.kind === "openid") return undefined;
   if (scheme.kind !== "oauth2") return "it has no OAuth flow";
-  // Where the server describes itself, it may know flows that the card does not mention.
+  // The server's own metadata may list flows that the card does not.
   return scheme.grant === grant || scheme.metadataUrl !== undefined ? undefined : `its flow is ${scheme.grant}`;
 }
 
@@ -73,7 +76,7 @@ export interface OAuthScheme {
   readonly deviceAuthorizationUrl?: string | undefined;
   readonly tokenUrl?: string | undefined;
   readonly metadataUrl?: string | undefined;
-  /** Scopes the scheme knows. */
+  /** Scopes that the scheme defines. */
   readonly scopes: readonly string[];
 }
 
@@ -90,7 +93,7 @@ export type Scheme =
   | OpenIdScheme
   | { readonly kind: "unsupported"; readonly reason: string };
 
-/** A scheme of a card, and what is asked of a token for it. */
+/** A scheme of a card, and the scopes that its token must have. */
 export interface NamedScheme {
   readonly name: string;
   readonly scheme: Scheme;
@@ -100,7 +103,7 @@ export interface NamedScheme {
 /** Schemes that have to be satisfied together. */
 type SchemeSet = readonly NamedScheme[];
 
-/** The ways a card accepts, in its order. Where it requires nothing but describes schemes, each is a way of its own. */
+/** The alternatives that a card accepts, in its order. If it requires nothing, each scheme it describes is an alternative. */
 export function acceptedSchemeSets({ securityRequirements, securitySchemes }: AgentCard): readonly SchemeSet[] {
   const schemes = securitySchemes ?? {};
   const named = (name: string, scopes: readonly string[]): NamedScheme => {
@@ -126,11 +129,11 @@ export function readScheme(scheme: JsonObject): Scheme {
     const declared = objectIn(scheme, member);
     if (declared !== undefined) return read(declared);
   }
-  return unsupported("mtlsSecurityScheme" in scheme ? "it wants a client certificate" : "its kind is not known here");
+  return unsupported("mtlsSecurityScheme" in scheme ? "it requires a client certificate" : "its type is unknown");
 }
 
 const FIELD_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
-/** A key under one of these names would change how the request is carried. */
+/** A key under one of these names would change the meaning of the request. */
 const RESERVED_HEADERS = new Set([
   "host",
   "content-length",
@@ -146,7 +149,7 @@ function readApiKey(apiKey: JsonObject): Scheme {
   const place = stringIn(apiKey, "location")?.toLowerCase() ?? "header";
   const location = KEY_LOCATIONS.find((known) => known === place);
   if (parameter === undefined) return unsupported("it does not name the key");
-  if (location === undefined) return unsupported(`it wants a key in an unknown place, ${JSON.stringify(place)}`);
+  if (location === undefined) return unsupported(`its key has an unknown location, ${JSON.stringify(place)}`);
   const isReserved = location === "header" && RESERVED_HEADERS.has(parameter.toLowerCase());
   return location === "query" || (FIELD_NAME.test(parameter) && !isReserved)
     ? { kind: "api-key", location, parameter }
@@ -156,7 +159,7 @@ function readApiKey(apiKey: JsonObject): Scheme {
 function readHttp(http: JsonObject): Scheme {
   const word = stringIn(http, "scheme")?.toLowerCase() ?? "";
   if (word === "bearer" || word === "basic") return { kind: word };
-  return unsupported(`it wants HTTP authentication of an unknown kind, ${JSON.stringify(word)}`);
+  return unsupported(`its HTTP authentication scheme is unknown: ${JSON.stringify(word)}`);
 }
 
 function readOpenId(openId: JsonObject): Scheme {
@@ -189,7 +192,7 @@ function readOAuth(oauth2: JsonObject): Scheme {
     };
   }
   const [other] = Object.keys(flows);
-  // Left out of OAuth 2.1: both hand tokens or passwords to parties that should not have them.
+  // Omitted from OAuth 2.1: both pass tokens or passwords to parties that should not have them.
   if (other !== undefined) return unsupported(`the OAuth flow ${JSON.stringify(other)} is not safe to use`);
   if (metadataUrl === undefined) return unsupported("it names no OAuth flow");
   return { kind: "oauth2", grant: "authorization-code", scopes: [], metadataUrl };

@@ -37,7 +37,7 @@ export function createStoredProvider(options: StoredProviderOptions): Credential
   const { allowLoopback, now, onSecret, onUnauthorized, schemes, vault } = options;
   const { agent } = options.known;
   let known = options.known;
-  /** One renewal at a time for all requests that want it. */
+  /** One renewal at a time, shared by all requests that need it. */
   const renewing = new Map<string, Promise<void>>();
 
   function current(): readonly StoredCredential[] {
@@ -79,14 +79,14 @@ export function createStoredProvider(options: StoredProviderOptions): Credential
       }
     });
     const kept = known.schemes[name];
-    if (kept === undefined) throw loginRequired(agent, "has been given up");
+    if (kept === undefined) throw loginRequired(agent, "was removed");
     if (usable || (kept.kind === "oauth" && kept.accessToken !== used.accessToken)) return;
     if (failure !== undefined && !isFinalRefusal(failure)) {
       throw new ProtocolError("UNAVAILABLE", `The login at ${used.issuer} could not be renewed; try again later.`, {
         cause: failure,
       });
     }
-    // Refused without a way to get anything newer: the agent's own error says more than ours.
+    // Refused, and nothing newer can be obtained: the agent's own error is more useful than ours.
     if (refused && failure === undefined) return;
     throw loginRequired(agent, "has expired and cannot be renewed");
   }

@@ -56,7 +56,7 @@ export function withoutSignatures(document: JsonObject): JsonObject {
  * What may have been signed of a card that is written as A2A 1.0 does (§8.4.1). After the form of the specification
  * come those of the official libraries, which leave out whatever is empty and, where they sign a card that was read
  * into memory, the security schemes too. Where a signature fits one of them, that form is all that can be relied on: a
- * requirement without scopes counts as empty, so that anybody could have put in another. For many cards all forms are
+ * requirement without scopes counts as empty, so that anyone could have added another. For many cards all forms are
  * the same.
  */
 export function signedForms(document: JsonObject): readonly JsonObject[] {

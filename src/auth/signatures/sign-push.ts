@@ -25,7 +25,7 @@ export function signPush(secret: string, push: SignedPush, now: number): string 
   return `t=${seconds},v1=${digestOf(secret, seconds, push).toString("hex")}`;
 }
 
-/** Several `v1` may stand in one header, so that a secret can be changed without a gap; one that fits is enough. */
+/** A header may contain several `v1`, so that a secret can be changed without a gap; one that matches is enough. */
 export function verifyPushSignature(
   header: string | undefined,
   secret: string,
@@ -50,7 +50,7 @@ function digestOf(secret: string, seconds: number, { url, body }: SignedPush): B
   return createHmac("sha256", secret).update(`${seconds}.${address.href}.`).update(body).digest();
 }
 
-/** Loaded with the first token: few servers sign any, and all of them want to be ready soon. */
+/** Loaded with the first token: few servers sign any, and loading it would delay the start. */
 const jose = () => import("jose");
 
 export const PUSH_TOKEN_HEADER = "x-dragoman-jwt";

@@ -1,4 +1,4 @@
-/** Whether a card is what the holder of a trusted key has signed: A2A §8.4.3. */
+/** Whether a trusted key has signed a card: A2A §8.4.3. */
 
 import { isObject, type JsonObject } from "../../model/json.ts";
 import { JsonParseError, parseJson } from "../../wire/parse-json.ts";
@@ -61,9 +61,9 @@ export type CardVerification =
       readonly status: "verified";
       readonly kid: string;
       readonly alg: string;
-      /** What was signed: whatever else is in the document is anybody's. */
+      /** What was signed. Anyone could have added the rest of the document. */
       readonly document: JsonObject;
-      /** Paths of whatever else is in the document. */
+      /** Paths of the rest of the document. */
       readonly uncovered: readonly string[];
     }
   | { readonly status: "absent" }
@@ -110,7 +110,7 @@ export async function verifyCard(text: string, options: CardVerificationOptions)
     .filter((outcome) => outcome.status === "verified")
     .sort((one, other) => placeOf(one) - placeOf(other));
   if (verified !== undefined) return verified;
-  // One that is known to be wrong says more than one that cannot be verified here.
+  // One that is known to be wrong is more informative than one that cannot be verified.
   return outcomes.find(({ status }) => status === "invalid") ?? outcomes[0] ?? { status: "absent" };
 }
 
@@ -179,7 +179,7 @@ async function verifySignature(
   return invalid(`The signature by the key ${kid} does not fit the card.`);
 }
 
-/** Only what is protected by the signature is passed on; the unprotected header could be anybody's. */
+/** Only the protected header is used; anyone could have changed the unprotected one. */
 async function matches(
   jws: { readonly payload: string; readonly protected: string; readonly signature: string },
   key: PublicJwk,

@@ -8,7 +8,7 @@ export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
   return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }
 
-/** What a request shows of who sent it, over whatever carrier it came. */
+/** The credentials of a request, over any carrier. */
 export interface RequestCredentials {
   /** Names are lower-case; the metadata of a call over gRPC. */
   readonly headers: Readonly<Record<string, string | undefined>>;

@@ -35,7 +35,7 @@ export interface AuthOptions {
   readonly anonymous?: boolean;
   /** Valid API keys: `{ key, owner, scopes? }`, any number. */
   readonly apiKeys?: readonly ApiKeyEntry[];
-  /** Where API keys are sent besides `Authorization: Bearer`: `{ header?, query?, cookie? }`. Default: `X-API-Key`. */
+  /** Where API keys are accepted in addition to `Authorization: Bearer`: `{ header?, query?, cookie? }`. Default: `X-API-Key`. */
   readonly apiKey?: ApiKeyPlaces;
   /** Users for HTTP Basic: `{ user, password, owner?, scopes? }`. */
   readonly basic?: readonly BasicEntry[];

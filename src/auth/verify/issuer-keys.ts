@@ -65,7 +65,9 @@ export async function discoverJwksUrl(fetch: Fetch, issuer: string): Promise<str
   const { jwks_uri: address } = metadata;
   if (typeof address !== "string" || !URL.canParse(address)) throw new DocumentError(`${issuer} names no keys.`);
   if (issuer.startsWith("https:") && !address.startsWith("https:")) {
-    throw new DocumentError(`${issuer} has its keys where anybody on the way could change them.`);
+    throw new DocumentError(
+      `${issuer} serves its keys without TLS, so that anyone on the network path could replace them.`,
+    );
   }
   return address;
 }

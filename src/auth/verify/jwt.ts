@@ -6,7 +6,7 @@ import type { Log } from "../../model/ports.ts";
 import { CredentialsError, isOwnerName, type TokenCheck, toCaller } from "./contract.ts";
 import { discoverJwksUrl, type Fetch, fetchJson, RemoteKeys } from "./issuer-keys.ts";
 
-/** Loaded with the first token: few servers take any, and all of them want to be ready soon. */
+/** Loaded with the first token: few servers accept any, and loading it would delay the start. */
 const jose = () => import("jose");
 
 /** Only those whose verifying key cannot be used for signing. `none` and the HMACs never are. */

@@ -20,7 +20,7 @@ export interface ApiKeyEntry {
   readonly scopes?: readonly string[];
 }
 
-/** Where keys may stand besides `Authorization: Bearer`. */
+/** Where keys are accepted in addition to `Authorization: Bearer`. */
 export interface ApiKeyPlaces {
   /** Default: `X-API-Key`. */
   readonly header?: string;
@@ -35,7 +35,7 @@ const DEFAULT_HEADER = "X-API-Key";
 const RESERVED_HEADER =
   /^(?:(?:accept|access-control|content|if|proxy|sec|x-forwarded)(?:-.*)?|a2a-.*|x-a2a-.*|authorization|cache-control|connection|cookie|date|expect|forwarded|from|host|http2-settings|idempotency-key|keep-alive|last-event-id|max-forwards|origin|range|referer|set-cookie|te|trailer|transfer-encoding|upgrade|user-agent|vary|via|www-authenticate|x-real-ip)$/i;
 
-/** Whether API keys may stand in a header of that name. */
+/** Whether API keys are accepted in a header of that name. */
 export function isKeyHeader(name: string): boolean {
   return !RESERVED_HEADER.test(name);
 }

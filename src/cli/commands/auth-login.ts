@@ -266,7 +266,7 @@ function createServerFetch(agent: string, issuer: string | undefined): typeof gl
 function warnAboutUntrustedOrigins(output: Output, { card, url }: FetchedCard, origins: readonly string[]): void {
   for (const origin of untrustedOrigins(card, url, origins)) {
     output.warn(
-      `The card also names ${safeText(origin)}; credentials are kept from it unless you allow it with --credential-origin.`,
+      `The card also names ${safeText(origin)}; credentials are not sent there unless you allow it with --credential-origin.`,
     );
   }
 }

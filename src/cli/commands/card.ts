@@ -55,7 +55,7 @@ function requireValidCard(session: Session, document: unknown, where: string): v
 
 async function fetchExtendedCard(session: Session, card: AgentCard): Promise<AgentCard> {
   if (card.capabilities.extendedAgentCard !== true) {
-    throw new ProtocolError("UNSUPPORTED_OPERATION", "The agent's card says that there is no extended card.");
+    throw new ProtocolError("UNSUPPORTED_OPERATION", "The agent's card declares no extended card.");
   }
   return (await connectTo(session, card)).extendedCard();
 }

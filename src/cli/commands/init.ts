@@ -129,7 +129,7 @@ async function* greet(${parameter}) {
 function readme(name: string, agentFile: string): string {
   return `# ${name}
 
-An agent that anyone who speaks A2A can call. What it does is in \`${agentFile}\`; how it is served is in \`dragoman.yaml\`.
+An agent that any A2A client can call. What it does is in \`${agentFile}\`; how it is served is in \`dragoman.yaml\`.
 
     npm install
     npm start

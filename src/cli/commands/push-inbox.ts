@@ -240,7 +240,7 @@ export async function pushInbox(output: Output, flags: PushInboxFlags): Promise<
       if (arrival.arrival >= count) finish();
     },
   });
-  output.info(`Push notifications are awaited at ${inbox.url}; Ctrl-C ends.`);
+  output.info(`Waiting for push notifications at ${inbox.url}; press Ctrl-C to quit.`);
   process.once("SIGINT", finish).once("SIGTERM", finish);
   await finished;
   process.removeListener("SIGINT", finish).removeListener("SIGTERM", finish);

@@ -39,7 +39,7 @@ describe("a task that waits for an authorisation", () => {
     agent.card = { capabilities: { streaming: false } };
     agent.replies = { SendMessage: { result: { task: task("AUTH_REQUIRED") } } };
     const { stderr } = await runInProcess("send", "-a", agent.url, "--text", "pay");
-    expect(stderr).toContain("The agent did not say what it needs");
+    expect(stderr).toContain("The agent did not describe what it needs");
   });
 
   it("is followed by task subscribe until it goes on, on the stream and after it", async () => {

@@ -52,7 +52,7 @@ function describeAuthRequired({ settings, tasksCanBeRead }: Session, task: Task)
   const id = quoteForShell(task.id);
   return [
     task.status.message === undefined
-      ? "The agent did not say what it needs; ask its operator."
+      ? "The agent did not describe what it needs; ask its operator."
       : "Do what the agent asks for above, outside of this conversation. The task waits for it and then continues.",
     ...(tasksCanBeRead ? [`Follow it: ${commandLine(settings, "task subscribe", id)}`] : []),
     `Reply to it: ${commandLine(settings, "send", "--task-id", id, "--text '<reply>'")}`,

@@ -310,7 +310,9 @@ function hasCredentials(settings: Settings): boolean {
 function disableCertificateChecks(session: Session): void {
   // Node's fetch has no per-request option; the process makes no other requests, so the process-wide one is as narrow.
   process.env.NODE_TLS_REJECT_UNAUTHORIZED = "0";
-  session.output.warn("--insecure: TLS certificates are not verified. Anyone on the way can pose as the agent.");
+  session.output.warn(
+    "--insecure: TLS certificates are not verified. Anyone on the network path can impersonate the agent.",
+  );
 }
 
 function warnOfExposedCredentials(session: Session, chosen: ChosenInterface): void {

@@ -39,13 +39,13 @@ export const SETTINGS = {
   },
   a2aVersion: {
     flags: "--a2a-version <version>",
-    description: "protocol version to speak and no other, e.g. 1.0, 0.3 or 0.1",
+    description: "use this protocol version only, e.g. 1.0, 0.3 or 0.1",
     fallback: "1.0 or later; an older one if the agent offers nothing newer",
     read: readVersion,
   },
   dialect: {
     flags: "--dialect <name>",
-    description: `dialect to speak and no other: ${DIALECT_NAMES.join(", ")}`,
+    description: `use this dialect only: ${DIALECT_NAMES.join(", ")}`,
     fallback: "from the agent's card",
     read: (flag, text) => readChoice(flag, text, DIALECT_NAMES),
   },
@@ -91,7 +91,7 @@ export const SETTINGS = {
   },
   signatures: {
     flags: "--signatures <policy>",
-    description: "what becomes of a card that no trusted key has signed: require refuses it, prefer and ignore use it",
+    description: "how to treat a card that no trusted key has signed: require rejects it, prefer and ignore use it",
     fallback: "ignore; prefer with --card-key or --jku-origin",
     read: (flag, text) => readChoice(flag, text, SIGNATURE_POLICIES),
   },
@@ -120,7 +120,7 @@ export const SETTINGS = {
   },
   pollInterval: {
     flags: "--poll-interval <duration>",
-    description: "how often to ask for the task's state where it has to be asked for",
+    description: "interval at which to poll the task's state if the agent cannot stream it",
     fallback: "2s",
     read: readDuration,
   },
@@ -149,7 +149,7 @@ export const SETTINGS = {
   },
   taskId: {
     flags: "--task-id <id>",
-    description: "existing task to address",
+    description: "id of an existing task",
   },
   metadata: {
     flags: "--metadata <json>",

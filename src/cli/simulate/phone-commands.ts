@@ -97,7 +97,7 @@ export const PHONE_COMMANDS: Readonly<Record<string, PhoneCommand>> = {
     },
   },
   logout: {
-    about: "let the account go",
+    about: "unbind the account",
     run: async (desk) => {
       const { cloud, phone } = desk.simulator;
       if (cloud === undefined) throw usageError("Accounts can only be bound over HTTP.");
@@ -113,7 +113,11 @@ export const PHONE_COMMANDS: Readonly<Record<string, PhoneCommand>> = {
       simulator.faults.kick(code === "" ? 1000 : readInteger("The close code", code, 1000, 4999)),
   },
   drop: { needs: "link", about: "close it without a close frame", run: ({ simulator }) => simulator.faults.drop() },
-  cut: { needs: "link", about: "tear it; what is on its way is lost", run: ({ simulator }) => simulator.faults.cut() },
+  cut: {
+    needs: "link",
+    about: "drop the connection; frames in flight are lost",
+    run: ({ simulator }) => simulator.faults.cut(),
+  },
   freeze: {
     needs: "link",
     about: "keep it open and answer nothing",
@@ -122,7 +126,7 @@ export const PHONE_COMMANDS: Readonly<Record<string, PhoneCommand>> = {
   refuse: {
     needs: "link",
     argument: "[STATUS]",
-    about: "refuse new connections, until it is said without a status",
+    about: "refuse new connections with this status; without one, accept them again",
     run: ({ simulator }, status) =>
       simulator.faults.refuse(status === "" ? undefined : readInteger("The status", status, 400, 599)),
   },
@@ -138,7 +142,7 @@ export const PHONE_COMMANDS: Readonly<Record<string, PhoneCommand>> = {
   reorder: {
     needs: "link",
     argument: "[off]",
-    about: "let ends overtake long bodies",
+    about: "deliver short frames before long ones sent earlier",
     run: ({ simulator }, word) => (word === "off" ? simulator.faults.inOrder() : simulator.faults.reorder()),
   },
   leave: {

@@ -81,9 +81,9 @@ test.each(["ftp://host/x", "has space", "", "http://"])("%j names no agent", asy
 });
 
 test.each([
-  ["[1,2]", /no agent card/],
+  ["[1,2]", /not an agent card/],
   ["<html>", /not valid JSON/],
-  ['{"hello":"world"}', /no name and no interfaces/],
+  ['{"hello":"world"}', /neither a name nor interfaces/],
 ])("%s is no card", async (body, message) => {
   await using server = await startServer((_, response) => void response.end(body));
   await expect(fetchCard(server.url)).rejects.toThrow(message);

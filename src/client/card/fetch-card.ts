@@ -171,7 +171,7 @@ function toCardError(url: string, answer: ExchangeAnswer): ConnectionError {
   const retryAfter = Number(answer.headers.get("retry-after") ?? Number.NaN);
   const again = Number.isFinite(retryAfter) ? { retryAfter } : {};
   if (status === 401) {
-    throw new ProtocolError("UNAUTHENTICATED", `${where}: the card is only shown to known callers. Give credentials.`);
+    throw new ProtocolError("UNAUTHENTICATED", `${where}: the card requires authentication. Provide credentials.`);
   }
   if (status === 403) {
     throw new ProtocolError("PERMISSION_DENIED", `${where}: these credentials do not allow reading the card.`);
@@ -204,7 +204,7 @@ function parseCard(raw: string, where: string, wish: RequiredDialect): FetchedCa
     value = parseJson(raw);
   } catch (cause) {
     if (!(cause instanceof JsonParseError)) throw cause;
-    throw new NotACardError(`What ${shown} holds is not an agent card: ${cause.message}`, cause);
+    throw new NotACardError(`The document at ${shown} is not an agent card: ${cause.message}`, cause);
   }
   return toCard(value, shown, { ...wish, cardUrl: URL.canParse(where) ? where : undefined });
 }
@@ -218,7 +218,7 @@ export function toCard(
   const card = readCardFor(value, options.cardUrl, options);
   if (card !== undefined) return card;
   throw new NotACardError(
-    `What ${where} holds is JSON but no agent card: it has no name and no interfaces. Check the address.`,
+    `The JSON at ${where} is not an agent card: it has neither a name nor interfaces. Check the address.`,
   );
 }
 

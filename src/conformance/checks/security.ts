@@ -36,7 +36,7 @@ export const SECURITY_CHECKS: readonly Check<CheckContext>[] = [
     ensure(fits, `the extended card was refused to a caller without credentials, but as ${showError(answer.error)}`);
   }),
   check("credentials-are-asked-for", "AUTH-SERVER-002", async (context) => {
-    if (!context.declared.authenticated) notShown("the card asks for no credentials");
+    if (!context.declared.authenticated) notShown("the card requires no credentials");
     const id = newId();
     const operations: readonly (readonly [OperationName, Readonly<Record<string, unknown>>])[] = [
       ["GetTask", { id }],

@@ -72,7 +72,7 @@ export const SEND_CHECKS: readonly Check<CheckContext>[] = [
   }),
   check("send-returns-when-interrupted", "CORE-EXECUTION-MODE-004", async (context) => {
     const { state } = await context.task(context.message("tck-input-required"));
-    if (!isInterruptedState(state)) notShown("the agent never asks for input");
+    if (!isInterruptedState(state)) notShown("the agent never requires input");
   }),
   check("send-incomplete", "CORE-ERR-002", async (context) => {
     for (const [what, params] of incompleteRequests(context)) {
@@ -162,7 +162,7 @@ export const SEND_CHECKS: readonly Check<CheckContext>[] = [
   }),
   check("demand-for-authentication", "AUTH-INTASK-001", async (context) => {
     const { state, value } = await context.task(context.message("tck-auth-required"));
-    if (state !== "TASK_STATE_AUTH_REQUIRED") notShown("the agent never asks for authentication");
+    if (state !== "TASK_STATE_AUTH_REQUIRED") notShown("the agent never requires authentication");
     const { message } = fieldsOf(value.status);
     ensure(isObject(message) && listOf(message.parts).length > 0, "the status has no message that explains it");
   }),

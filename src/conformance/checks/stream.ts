@@ -161,7 +161,7 @@ export const STREAM_CHECKS: readonly Check<CheckContext>[] = [
         const event = eventOf(frame);
         if (isObject(event.task)) context.recordTask(event.task);
         const state = stateOfEvent(event);
-        if (isTerminalState(state)) notShown("the agent never asks for authentication");
+        if (isTerminalState(state)) notShown("the agent never requires authentication");
         if (state !== "TASK_STATE_AUTH_REQUIRED") continue;
         ensure(await frames.isQuiet(300), "the stream was closed when authentication was required");
         return;

@@ -51,7 +51,7 @@ export const TASK_CHECKS: readonly Check<CheckContext>[] = [
   check("history-in-order", "CORE-HIST-005", async (context) => {
     const first = context.message("tck-input-required");
     const paused = await context.task(first);
-    if (paused.state !== "TASK_STATE_INPUT_REQUIRED") notShown("the agent never asks for input");
+    if (paused.state !== "TASK_STATE_INPUT_REQUIRED") notShown("the agent never requires input");
     const second = context.message("tck-input-required", { taskId: paused.id });
     await context.send(second);
     const ids = idsOf(await context.get(paused.id));

@@ -9,7 +9,7 @@ import type { WireError } from "./peer.ts";
 const ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo";
 const ERROR_DOMAIN = "a2a-protocol.org";
 
-/** The details of an error as JSON: each names its type, and one of them may say which error of A2A it is. */
+/** The details of an error as JSON: each names its type, and one may identify the A2A error. */
 export function readDetails(value: unknown, member: string) {
   const details = listOf(value);
   const untyped = details.filter((detail) => !isObject(detail) || typeof detail["@type"] !== "string");
@@ -163,7 +163,7 @@ export function nameOfCode(code: number): string | undefined {
   return NAME_OF_CODE.get(code);
 }
 
-/** The codes with which the binding may tell this error, the preferred one first. */
+/** The codes that the binding may use for this error, the preferred one first. */
 export function codesOf(name: ErrorName, binding: Binding, version: Version): readonly number[] {
   const { http, jsonRpc, httpV03, rpcV03, rpc } = ERROR_TABLE[name];
   if (binding === "JSONRPC") return [jsonRpc];

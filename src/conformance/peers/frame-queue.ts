@@ -82,7 +82,7 @@ export function toPeerError(error: unknown, { signal, timeoutMs }: CallLimits, w
   return new PeerError(`${where}${rootMessage(error)}`);
 }
 
-/** Carriers say that a call failed; the cause of their error says why. */
+/** Carriers report that a call failed; the cause of their error is the reason. */
 function rootMessage(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const cause = error.cause === undefined ? "" : rootMessage(error.cause);

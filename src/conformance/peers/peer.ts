@@ -67,7 +67,7 @@ export const OPERATION_NAMES = [
   "GetExtendedAgentCard",
 ] as const;
 
-/** Operations have one name here, that of 1.0, whatever the interface calls them. */
+/** Operations are named as in 1.0, in every version. */
 export type OperationName = (typeof OPERATION_NAMES)[number];
 export type StreamingName = "SendStreamingMessage" | "SubscribeToTask";
 
@@ -104,7 +104,7 @@ export type CallResult = CallSuccess | CallFailure;
 
 interface CallSuccess {
   readonly ok: true;
-  /** In the form of 1.0, whatever the version of the interface. */
+  /** In the form of 1.0, in every version of the interface. */
   readonly result: unknown;
   /** As received. */
   readonly wire: unknown;

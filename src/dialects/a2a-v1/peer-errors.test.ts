@@ -49,7 +49,7 @@ test("message, metadata, violations and the raw data are kept", () => {
     violations: [{ field: "id", description: "is odd" }],
     data,
   });
-  expect(decodeError({}, 0).message).toBe("The agent refused without saying why.");
+  expect(decodeError({}, 0).message).toBe("The agent refused without giving a reason.");
 });
 
 test.each([

@@ -74,8 +74,8 @@ export function peerErrorMessage(
 ): string {
   for (const text of [message, detail, title]) if (typeof text === "string" && text !== "") return text;
   return status === 0
-    ? "The agent refused without saying why."
-    : `The agent refused without saying why (HTTP status ${status}).`;
+    ? "The agent refused without giving a reason."
+    : `The agent refused without giving a reason (HTTP status ${status}).`;
 }
 
 /** The value was parsed from JSON, so only objects have to be distinguished. */

@@ -33,7 +33,7 @@ function decodeOwnForm(
   error: Readonly<Record<string, unknown>>,
 ): ProtocolError {
   const { retryAfter, taskId, violations } = error;
-  return new ProtocolError(code, text ?? "The agent refused without saying why.", {
+  return new ProtocolError(code, text ?? "The agent refused without giving a reason.", {
     ...(typeof taskId === "string" ? { metadata: { taskId } } : {}),
     ...(Array.isArray(violations) ? { violations: violations.filter(isViolation) } : {}),
     ...(typeof retryAfter === "number" && retryAfter >= 0 ? { retryAfter } : {}),

@@ -358,7 +358,7 @@ class NodeExchange implements ExchangeRequest {
   }
 }
 
-/** The status to refuse a body with, judging by its headers. */
+/** The status with which a body is refused because of its headers. */
 export function statusOfBody(encoding: string | undefined, announced: number, maxBytes: number): 413 | 415 | undefined {
   if (encoding !== undefined && !/^(identity)?$/i.test(encoding)) return 415;
   return announced > maxBytes ? 413 : undefined;

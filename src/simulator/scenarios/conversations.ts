@@ -7,7 +7,7 @@ const TALKERS = 3;
 /** Maximum downtime of the platform after it has closed a connection. */
 const MAX_DOWN_MS = 30;
 
-const TOO_LATE = "The answer was there before it could be cancelled.";
+const TOO_LATE = "The answer arrived before it could be cancelled.";
 
 interface Spelling {
   readonly style: Partial<WireStyle>;
@@ -86,10 +86,10 @@ export const SCENARIOS = {
     const isStillRunning = (): boolean => context.simulator.cloud === undefined && task.ignored > before + 2;
     // Checked before the next message, which would also stop the task.
     await context.waitForQuiet(task.waitUntil(isStillRunning));
-    context.check(!isStillRunning(), "The cancelled task went on.");
+    context.check(!isStillRunning(), "The cancelled task continued.");
     await context.ask(phone, context.phrases.plain);
     await context.ask(phone, context.phrases.plain);
-    context.check(!isStillRunning(), "The cancelled task went on when the next message came.");
+    context.check(!isStillRunning(), "The cancelled task continued after the next message.");
   }),
   /** The user clears the context: the agent must not remember earlier messages. */
   clear: scenario("a conversation cleared and begun again", SOURCES.CANCEL, async (context) => {
@@ -101,15 +101,15 @@ export const SCENARIOS = {
     await context.clearContext(phone);
     context.check(phone.conversationId !== conversationId, "The conversation is still the same.");
     const elsewhere = await context.askAndRead(phone, phrases.recalling);
-    context.check(!elsewhere.includes(secret), "What was cleared is known in the next conversation.");
+    context.check(!elsewhere.includes(secret), "Cleared content is still known in the next conversation.");
     if (context.simulator.cloud === undefined) {
       // The platform continues under a new id, so that this does not depend on whether the old conversation was found.
       phone.conversationId = conversationId;
       const there = await context.askAndRead(phone, phrases.recalling);
       if (there.includes(secret))
-        context.note("Note: what was cleared is still known under the old id of the conversation.");
+        context.note("Note: cleared content is still known under the old id of the conversation.");
     }
-    if (!isKnown) throw new NotShown("The agent kept nothing in mind that could be forgotten.");
+    if (!isKnown) throw new NotShown("The agent remembered nothing that clearing could remove.");
   }),
   /** The agent asks a question; the user's answer has the ids of that task and must not be taken for a duplicate. */
   question: scenario("a question of the agent, answered under the same ids", SOURCES.PLUGIN, async (context) => {
@@ -155,12 +155,12 @@ export const SCENARIOS = {
    * The connection is aborted while the agent works. Neither side can know which of the last frames arrived; unless the
    * end is among them, everything may be sent again.
    */
-  cut: linkScenario("the connection torn while the agent works", SOURCES.PLUGIN, async (context) => {
+  cut: linkScenario("the connection dropped while the agent works", SOURCES.PLUGIN, async (context) => {
     const { phone } = context;
     const { faults } = context.simulator;
     const task = await context.say(phone, context.phrases.slow);
     await context.waitForFirstUpdate(task);
-    if (!task.isOpen) throw new NotShown("The answer was there before the connection could be torn.");
+    if (!task.isOpen) throw new NotShown("The answer arrived before the connection could be dropped.");
     faults.cut();
     await context.expectAnswer(task);
   }),

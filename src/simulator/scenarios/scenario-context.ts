@@ -224,7 +224,7 @@ export class ScenarioContext {
       });
     });
     try {
-      await this.within(enough, "Waiting for the agent to say something");
+      await this.within(enough, "Waiting for the agent to answer");
     } finally {
       stop();
     }

@@ -74,8 +74,8 @@ describe("an agent that is wrong", () => {
     ["loses-frames", "disconnects", /The answer to|was not answered|took too long/],
     ["repeats-frames", "disconnects", /two-finals|content-after-final/],
     ["knows-no-aliases", "cancel", "unknown instead of canceled"],
-    ["cannot-stop", "cancel", "went on"],
-    ["stops-for-the-next-only", "cancel", "went on"],
+    ["cannot-stop", "cancel", "continued"],
+    ["stops-for-the-next-only", "cancel", "continued"],
     ["remembers-by-device", "clear", "known in the next conversation"],
     ["leaves-answers-open", "normal", "took too long"],
     ["hurries", "reordering", "instead of"],
@@ -93,8 +93,8 @@ describe("an agent that is wrong", () => {
 describe("what no document demands", () => {
   test.each<[Flaw, ScenarioName, RegExp]>([
     ["sends-long-frames", "long", /^Note: text-too-long .*no limit is published/],
-    ["knows-no-aliases", "clear", /^Note: what was cleared is still known under the old id/],
-    ["forgets-nothing", "clear", /^Note: what was cleared is still known under the old id/],
+    ["knows-no-aliases", "clear", /^Note: cleared content is still known under the old id/],
+    ["forgets-nothing", "clear", /^Note: cleared content is still known under the old id/],
     ["ignores-envelopes", "spellings", /^Note: messages in an envelope with msgType are not understood/],
   ])("%s passes %s with a note", async (flaw, name, note) => {
     const report = await play(name, flaw);

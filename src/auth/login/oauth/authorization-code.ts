@@ -38,16 +38,18 @@ export async function listenOnLoopback({ port = 0, signal, state }: LoopbackOpti
   const server = createServer((request, response) => {
     const base = `http://${HOST}:${(server.address() as AddressInfo).port}`;
     const url = new URL(URL.canParse(request.url ?? "", base) ? (request.url ?? "") : "/", base);
-    if (request.method !== "GET" || url.pathname !== PATH) return respond(response, 404, "There is nothing here.");
-    if (url.searchParams.get("state") !== state) return respond(response, 400, "This is not the login that was begun.");
+    if (request.method !== "GET" || url.pathname !== PATH) return respond(response, 404, "Not found.");
+    if (url.searchParams.get("state") !== state) return respond(response, 400, "This login was not started here.");
     const failed = url.searchParams.has("error");
     respond(response, 200, failed ? "The login was refused." : "You are logged in. You can close this window.");
     arrive(url);
   });
-  const onAbort = (): void => giveUp(new LoginError("aborted", "The login was given up before it was complete."));
+  const onAbort = (): void => giveUp(new LoginError("aborted", "The login was cancelled before it was complete."));
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error) => {
-      reject(new LoginError("unavailable", `No answer can be waited for on port ${port}.`, { cause: error }));
+      reject(
+        new LoginError("unavailable", `Cannot listen on port ${port} for the redirect of the login.`, { cause: error }),
+      );
     });
     server.listen(port, HOST, resolve);
   });
@@ -92,7 +94,7 @@ export async function logInWithBrowser(
   { onAddress, redirectPort: port, signal }: CodeOptions,
 ): Promise<OAuthCredential> {
   if (server.metadata.authorization_endpoint === undefined) {
-    throw new LoginError("unsupported", `${server.metadata.issuer} has no page to log in at.`);
+    throw new LoginError("unsupported", `${server.metadata.issuer} has no authorization endpoint.`);
   }
   const configuration = server.configure(request.client);
   const state = randomState();
@@ -108,7 +110,7 @@ export async function logInWithBrowser(
       code_challenge: await calculatePKCECodeChallenge(verifier),
       code_challenge_method: "S256",
       ...(nonce === undefined ? {} : { nonce }),
-      // OpenID Connect 11: without asking, the wish for a refresh token is ignored.
+      // OpenID Connect 11: without a prompt, a request for a refresh token is ignored.
       ...(request.scopes.includes("offline_access") ? { prompt: "consent" } : {}),
     });
     onAddress(url.href);

@@ -99,10 +99,7 @@ async function discover(url: string, openId: boolean, options: ServerOptions): P
   }
   const expected = expectedIssuer(url);
   if (expected !== undefined && expected !== withoutSlash(found.issuer)) {
-    throw new LoginError(
-      "untrusted",
-      `What ${url} describes calls itself ${found.issuer}, which is not where it was found.`,
-    );
+    throw new LoginError("untrusted", `The metadata at ${url} names another issuer, ${found.issuer}.`);
   }
   return found;
 }
@@ -164,7 +161,7 @@ function boundedFetch(fetch: typeof globalThis.fetch): CustomFetch {
       if (!(error instanceof GuardedFetchError) || error.code !== "forbidden-target") throw error;
       const { host } = new URL(url);
       const where = `The agent's card leads to ${host}, which is in a private network.`;
-      throw new LoginError("untrusted", `${where} Only an issuer that you name may be there.`);
+      throw new LoginError("untrusted", `${where} Only an issuer that you name explicitly may be in one.`);
     });
     if (response.body === null) return response;
     const chunks: Uint8Array[] = [];

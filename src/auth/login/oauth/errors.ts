@@ -36,10 +36,10 @@ export function toLoginError(error: unknown, where: string): LoginError {
     return new LoginError("refused", `${where} refused: ${reason} (invalid_client)`, { cause: error });
   }
   if (isAbort(error))
-    return new LoginError("aborted", "The login was given up before it was complete.", { cause: error });
+    return new LoginError("aborted", "The login was cancelled before it was complete.", { cause: error });
   if (error instanceof ClientError)
     return new LoginError(codeOf(error), `${where}: ${describe(error)}.`, { cause: error });
-  return new LoginError("unavailable", `${where} could not be asked: ${messageOf(error)}.`, { cause: error });
+  return new LoginError("unavailable", `${where} could not be reached: ${messageOf(error)}.`, { cause: error });
 }
 
 /** The refresh token, or the client, is of no use any more; asking again cannot help. */

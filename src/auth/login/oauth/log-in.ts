@@ -1,4 +1,4 @@
-/** Logging in for a scheme that gives tokens: finds the server, takes the flow, returns what is to be stored. */
+/** Logging in for a scheme that gives tokens: finds the server, takes the flow, returns what to store. */
 
 import { initiateDeviceAuthorization, pollDeviceAuthorizationGrant } from "openid-client";
 import { type Grant, LoginError, type OAuthCredential } from "../contract.ts";
@@ -28,7 +28,7 @@ async function logInOnOtherDevice(
   { onCode, signal }: Pick<LogInOptions, "onCode" | "signal">,
 ): Promise<OAuthCredential> {
   if (server.metadata.device_authorization_endpoint === undefined) {
-    throw new LoginError("unsupported", `${server.metadata.issuer} does not offer logging in on another device.`);
+    throw new LoginError("unsupported", `${server.metadata.issuer} does not support the device authorization flow.`);
   }
   const configuration = server.configure(request.client);
   const begun = await initiateDeviceAuthorization(configuration, requestParameters(request));
@@ -94,7 +94,7 @@ function scopesFor(options: LogInOptions, grant: Grant, server: AuthorizationSer
   const asked = scopes ?? requiredScopes;
   if (grant === "client-credentials") return [...new Set(asked)];
   const openId = scheme.kind === "openid" ? ["openid"] : [];
-  // A login that outlives its first token is what a person expects who did not choose scopes.
+  // Users who did not choose scopes expect a login to outlive its first token.
   const offersRefresh = scopes === undefined && server.metadata.scopes_supported?.includes("offline_access") === true;
   return [...new Set([...openId, ...asked, ...(offersRefresh ? ["offline_access"] : [])])];
 }

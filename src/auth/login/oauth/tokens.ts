@@ -11,7 +11,7 @@ import type { Grant, OAuthClient, OAuthCredential } from "../contract.ts";
 import { type AuthorizationServer, configureKnownServer, type ServerOptions } from "./authorization-server.ts";
 import { isIrrevocable, toLoginError } from "./errors.ts";
 
-/** What a login asks for. */
+/** What a login requests. */
 export interface TokenRequest {
   readonly client: OAuthClient;
   readonly scopes: readonly string[];
@@ -74,7 +74,7 @@ export function isRenewable({ grant, refreshToken }: OAuthCredential): boolean {
   return grant === "client-credentials" || refreshToken !== undefined;
 }
 
-/** Rejects as the library does, so that the caller can tell a final refusal from a temporary failure. */
+/** Rejects as the library does, so that the caller can distinguish a final refusal from a temporary failure. */
 export async function renew(
   credential: OAuthCredential,
   options: ServerOptions,
