@@ -53,7 +53,7 @@ describe("hello", () => {
     expect(last).toBe("TASK_STATE_COMPLETED");
   });
 
-  it("asks when it was told nothing, and goes on with the answer", async () => {
+  it("asks when the message is empty, and continues with the answer", async () => {
     const agent = await connect(`${url()}/agents/hello`);
     const asked = taskOf(await agent.send({ message: { parts: [{ data: {} }] } }));
     expect(asked.status.state).toBe("TASK_STATE_INPUT_REQUIRED");

@@ -145,7 +145,7 @@ describe("a killed process", () => {
     },
   );
 
-  test("that had not heard from the agent sends again where the agent recognises that", async () => {
+  test("that had no response from the agent sends again where the agent recognises repeats", async () => {
     const sent = createGate();
     const first = await start(undefined, {
       async dispatch(operation, call) {
@@ -165,7 +165,7 @@ describe("a killed process", () => {
     expect(chunksOf(log)).toEqual(CHUNKS);
   });
 
-  test("that had not heard from an agent which recognises no repeats says so", async () => {
+  test("that had no response from an agent which does not recognise repeats reports that", async () => {
     const sent = createGate();
     const unsure = {
       recognizesRepeats: false,

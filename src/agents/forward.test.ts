@@ -72,7 +72,7 @@ function peerOf(does: {
 const agentOf = (peer: Peer) => createForwardingAgent({ name: "Peer", description: "Elsewhere.", peer });
 
 describe("a message", () => {
-  it("is passed on, and what comes back is told", async () => {
+  it("is passed on, and what comes back is returned", async () => {
     const peer = new ScriptedPeer([
       task("TASK_STATE_SUBMITTED"),
       status("TASK_STATE_WORKING", "Thinking"),
@@ -94,7 +94,7 @@ describe("a message", () => {
     expect(peer.sent[0]?.message).not.toHaveProperty("taskId");
   });
 
-  it("is passed on with its hops, whoever it came through", async () => {
+  it("is passed on with its hops, whichever agents it came through", async () => {
     const hops = { hops: 2, ancestors: ["a", "b", "self"] };
     const came = { hops: 2, ancestors: ["a", "b"] };
     const turn = { ...turnOf(), metadata: { kept: 1, "urn:dragoman:ext:hops:v1": came }, hops };
@@ -154,7 +154,7 @@ describe("a message", () => {
 });
 
 describe("a question", () => {
-  it("is told, and its answer goes to the peer's task; what follows that is a new one", async () => {
+  it("is shown, and its answer goes to the peer's task; what follows that is a new one", async () => {
     const peer = new ScriptedPeer(
       [task("TASK_STATE_SUBMITTED"), status("TASK_STATE_INPUT_REQUIRED", "When?")],
       [task("TASK_STATE_INPUT_REQUIRED"), status("TASK_STATE_COMPLETED")],

@@ -55,7 +55,7 @@ describe("loadAgentModule", () => {
     expect((await loadAgentModule(file)).profile.name).toBe(name);
   });
 
-  it("reads a module and its imports anew only when asked", async () => {
+  it("reads a module and its imports again only when asked", async () => {
     await write("inner.ts", 'export const name = "first";');
     const file = await write(
       "changing.ts",
@@ -67,7 +67,7 @@ describe("loadAgentModule", () => {
     expect((await loadAgentModule(file, { fresh: true })).profile.name).toBe("second");
   });
 
-  it.each(["plain.mjs", "plain.js"])("reads %s anew", async (name) => {
+  it.each(["plain.mjs", "plain.js"])("reads %s again", async (name) => {
     const file = await write(name, `export default ${plainAgent("first")}`);
     expect((await loadAgentModule(file)).profile.name).toBe("first");
     await write(name, `export default ${plainAgent("second")}`);

@@ -5,7 +5,7 @@ import { StoreError } from "../store/errors.ts";
 import { CommandError, errorEnvelope, toFailure } from "./errors.ts";
 
 describe("failures", () => {
-  it("carry A2A's own names for what the agent said", () => {
+  it("carry A2A's own names for the agent's errors", () => {
     const codes = ERROR_CODES.map((code) => {
       const { code: name, exit } = toFailure(new ProtocolError(code, "x"));
       return [code, name, exit];

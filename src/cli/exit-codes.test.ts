@@ -55,7 +55,7 @@ describe("exit codes agree with the error reported", () => {
     expect(agent.received).toEqual([]);
   });
 
-  it("3: nobody there, or no card", async () => {
+  it("3: connection refused, or no card", async () => {
     expect(await failure("send", "-a", await deadUrl(), "hello")).toMatchObject({
       exit: 3,
       code: "A2ACLI_ERR_UNREACHABLE",
@@ -68,7 +68,7 @@ describe("exit codes agree with the error reported", () => {
     }
   });
 
-  it("1: something that is no card, or one that cannot be spoken", async () => {
+  it("1: something that is not a card, or one without a supported interface", async () => {
     agent.card = { name: "", supportedInterfaces: "none" };
     expect(await failure("send", "-a", agent.url, "hello")).toMatchObject({ exit: 1, code: "A2ACLI_ERR_CARD_INVALID" });
     agent.card = {

@@ -57,13 +57,13 @@ test("where none is certain all interfaces are kept, in the order of the dialect
   expect(readCard({}, undefined, [refuses])).toBeUndefined();
 });
 
-test("readers are told where the card was", () => {
+test("readers get the URL of the card", () => {
   const seen: unknown[] = [];
   readCard({ a: 1 }, "https://x.example", [dialectOf("one", (...given) => void seen.push(given))]);
   expect(seen).toEqual([[{ a: 1 }, "https://x.example"]]);
 });
 
-test("these dialects and bindings are spoken, best first", () => {
+test("these dialects and bindings are supported, best first", () => {
   expect(DIALECTS.map(({ name }) => name)).toEqual(["a2a-v1", "a2a-v03", "a2a-v01", "tasks-rest", "xiaoyi-http"]);
   expect(SUPPORTED_BINDINGS.map(({ calling }) => `${calling.binding} ${calling.version}`)).toEqual([
     "JSONRPC 1.0",
@@ -104,7 +104,7 @@ test("a card that speaks 1.0 and 0.3 at once is one card with each interface onc
   ]);
 });
 
-test("a dialect somebody insists on reads a card as its own although another is certain of it", () => {
+test("a required dialect reads a card as its own although another is certain of it", () => {
   const card = { name: "X", url: "https://x.example", protocolVersion: "0.3.0", skills: [] };
   const versions = (wish: object) =>
     readCardFor(card, undefined, wish)?.supportedInterfaces.map((e) => e.protocolVersion);

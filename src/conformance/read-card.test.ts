@@ -48,7 +48,7 @@ describe("targets", () => {
     expect(named([{ supportedInterfaces: [entry] }, old])).toEqual(["JSONRPC 0.3 https://agent.example/rpc"]);
   });
 
-  it("leave out what nobody here can speak, and say so", () => {
+  it("leave out what is not supported, and report it", () => {
     const card = {
       supportedInterfaces: [
         { url: "wss://agent.example", protocolBinding: "https://example.com/websocket/v1", protocolVersion: "1.0" },

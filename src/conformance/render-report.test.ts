@@ -118,7 +118,7 @@ describe("JUnit", () => {
     expect(xml).toContain('<skipped message="no task"/>');
   });
 
-  it("is well-formed, whatever a server said", () => {
+  it("is well-formed, whatever a server sent", () => {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: none of them may be there
     expect(xml).not.toMatch(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/);
     expect(xml.isWellFormed()).toBe(true);

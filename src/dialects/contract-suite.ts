@@ -99,7 +99,7 @@ function describeRoundTrips(dialect: Dialect, calling: Calling, options: Dialect
     else expect(comparableText(received.parts)).toEqual(comparableText(sent.parts));
   };
 
-  it("what is said arrives, and the message that answers it comes back", async () => {
+  it("what is sent arrives, and the message that answers it comes back", async () => {
     const { service, joined } = pair();
     await fc.assert(
       fc.asyncProperty(values.message, values.reply, async (message, reply) => {
@@ -198,7 +198,7 @@ function describeErrors(dialect: Dialect, calling: Calling, options: DialectUnde
   const { errors = {} } = options;
   const pair = pairing(dialect, calling, options);
 
-  it.each(ERROR_CODES)("%s is heard as it was raised", async (code) => {
+  it.each(ERROR_CODES)("%s is decoded as it was raised", async (code) => {
     const { service, joined } = pair();
     service.answer = () => {
       throw new ProtocolError(code, "Because.");

@@ -213,7 +213,7 @@ describe("text chunks", () => {
 });
 
 describe("history", () => {
-  test("holds what was said before, not what the status says now", () => {
+  test("holds earlier messages, not that of the current status", () => {
     const open = begun();
     open.apply(LogEntry.of(2, status("TASK_STATE_INPUT_REQUIRED", said("which?"))));
     expect(open.history.map(({ messageId }) => messageId)).toEqual(["hi"]);

@@ -17,7 +17,7 @@ describe("the network an address counts for", () => {
     expect(toNetworkPrefix(address)).toBe(network);
   });
 
-  it("is the same for all of a network, however they are spelt, and for nobody else", () => {
+  it("is the same for all of a network, in any notation, and for no one else", () => {
     const same = ["2001:db8:0:1::1", "2001:db8:0:1:ffff::", "2001:0db8:0000:0001:0:0:0:2"].map(toNetworkPrefix);
     expect(new Set(same).size).toBe(1);
     expect(toNetworkPrefix("2001:db8:0:2::1")).not.toBe(same[0]);

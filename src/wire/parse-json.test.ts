@@ -31,7 +31,7 @@ describe("parseJson", () => {
     );
   });
 
-  it("accepts exactly the depth it is told", () => {
+  it("accepts exactly the configured depth", () => {
     fc.assert(
       fc.property(trickyJson, fc.nat({ max: 10 }), (value, maxDepth) => {
         const verdict = reasonOf(() => parseJson(JSON.stringify(value), { maxDepth }));
@@ -40,7 +40,7 @@ describe("parseJson", () => {
     );
   });
 
-  it("accepts exactly as many values as it is told, where an empty object or list counts twice", () => {
+  it("accepts exactly as many values as configured, where an empty object or list counts twice", () => {
     const count = (value: unknown): number => {
       if (typeof value !== "object" || value === null) return 1;
       const children = Object.values(value);

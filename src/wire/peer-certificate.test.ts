@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { parseAlternativeNames, toPeerCertificate } from "./tls.ts";
 
 describe("alternative names", () => {
-  it("are told apart by kind", () => {
+  it("are distinguished by kind", () => {
     const list = "DNS:a.example, URI:spiffe://example/a, email:a@example.com, IP Address:192.0.2.1, DNS:b.example";
     expect(
       toPeerCertificate({ subject: { CN: "a" }, subjectaltname: list, valid_to: "Jan  1 00:00:00 2030 GMT" }, true),

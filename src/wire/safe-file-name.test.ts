@@ -43,7 +43,7 @@ describe("a safe name", () => {
     expect(safeFileName(given)).toBe(safe);
   });
 
-  it("is what it is told to be where there is none", () => {
+  it("is the fallback where there is none", () => {
     expect(safeFileName("..", "artifact")).toBe("artifact");
   });
 

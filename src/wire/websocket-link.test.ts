@@ -337,7 +337,7 @@ describe("dialling", () => {
     expect(error).toMatchObject({ failure: "refused", status: 403 });
   });
 
-  it("says that nobody is there", async () => {
+  it("reports that the connection was refused", async () => {
     const server = createTcpServer();
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const { port } = server.address() as AddressInfo;
@@ -345,7 +345,7 @@ describe("dialling", () => {
     expect(await failure(dial(`ws://127.0.0.1:${port}`))).toMatchObject({ failure: "unreachable" });
   });
 
-  it("gives up in time, and when it is told to", async () => {
+  it("gives up in time, and when it is aborted", async () => {
     const silent = createTcpServer((socket) => {
       cleanups.push(() => socket.destroy());
     });
@@ -367,7 +367,7 @@ describe("dialling", () => {
 describe("certificates", () => {
   const ca = fixture("authority.pem");
 
-  it("are verified unless said otherwise: an unknown authority, a wrong name and a wrong pin are refused before anything is sent", async () => {
+  it("are verified by default: an unknown authority, a wrong name and a wrong pin are refused before anything is sent", async () => {
     const server = await accepting({}, true);
     const attempts: DialOptions["tls"][] = [
       {},

@@ -70,7 +70,7 @@ describe("gRPC interfaces", () => {
     expect((await outcomes(url, "no-rpc-method"))["no-rpc-method"]).toMatch(/^failed: a method that does not exist/);
   });
 
-  it("fail when an error is told by its status alone", async () => {
+  it("fail when an error is reported by its status alone", async () => {
     const { url } = await start(["GetTask"], () => ({ code: status.NOT_FOUND, details: "no such task" }));
     const found = await outcomes(url, "get-unknown-task", "statuses-name-reason", "errors-have-their-code");
     expect(found["get-unknown-task"]).toMatch(/^passed/);
@@ -85,7 +85,7 @@ describe("gRPC interfaces", () => {
     expect((await outcomes(url, "get-unknown-task"))["get-unknown-task"]).toMatch(/^failed: .*(connect|ECONN)/i);
   });
 
-  it("are said to be untested where nobody knows their bytes", async () => {
+  it("are reported as untested where their bytes are unknown", async () => {
     const card = {
       name: "Fake",
       supportedInterfaces: [{ url: "h:1", protocolBinding: "GRPC", protocolVersion: "1.0" }],

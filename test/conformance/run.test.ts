@@ -80,7 +80,7 @@ describe("a run", () => {
     expect(report).toMatchObject({ complete: false, conformant: false });
   });
 
-  it("waits for no answer longer than it was told, and ends when it is told to", async () => {
+  it("waits for no answer longer than configured, and ends when it is aborted", async () => {
     const cardText = await cardOf(createServer(() => {}));
     const only = ["get-unknown-task", "cancel-unknown-task"];
     const patient = await runConformance({ cardUrl: "file:///card.json", cardText, only, requestTimeoutMs: 50 });

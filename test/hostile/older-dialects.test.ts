@@ -58,7 +58,7 @@ describe.each(STORES)("hostile requests of older dialects on $name", (spec) => {
     expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(prototypeBefore);
   });
 
-  it.each(OLDER_DIALECTS)("$lane is spoken as before", async (tongue) => {
+  it.each(OLDER_DIALECTS)("$lane is supported as before", async (tongue) => {
     const [params] = fc.sample(tongue.valid, { seed: 1, numRuns: 1 });
     const requests = tongue.bodies(JSON.stringify(params)).flatMap((body) => tongue.say("usual", body));
     expect(new Set(await judged(scene, "stage", requests.slice(0, 1)))).toEqual(new Set(["done"]));

@@ -164,7 +164,7 @@ describe("hostile requests to the platform's place", () => {
     expect(await tasks()).toBe(0);
   });
 
-  it("of strangers are refused, whatever they know", { timeout: MINUTES }, async () => {
+  it("of unknown callers are refused, whatever they know", { timeout: MINUTES }, async () => {
     await inBatches(unknown, 10, async (batch) => {
       const replies = await Promise.all(batch.map(send));
       expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([401]));

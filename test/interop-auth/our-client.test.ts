@@ -37,7 +37,7 @@ for (const [name, open, version] of SERVERS) {
     afterAll(() => server.close());
 
     describe.each(BINDINGS)("over %s", (binding) => {
-      it("lets in whoever bears the token", async () => {
+      it("admits callers with the token", async () => {
         const driver = await driveDragoman(server.url, binding, version);
         const { id } = await sendTask(driver, says("echo hello"));
         expect((await driver.get(id)).status.state).toBe("TASK_STATE_COMPLETED");
@@ -71,7 +71,7 @@ for (const [name, open, version] of SERVERS) {
         expect(challenges).toEqual(['Bearer realm="interop"']);
       });
 
-      it("is told that nothing better can be had", async () => {
+      it("refuses credentials that cannot be renewed", async () => {
         const credentials: CredentialProvider = { headersFor: async () => ({ Authorization: "Bearer stale" }) };
         const agent = await connect(server.url, { binding, version, credentials, retry: ONCE });
         const refused: unknown = await agent.send("echo hello").catch((error: unknown) => error);

@@ -40,7 +40,7 @@ for (const pair of PAIRS) {
   });
 }
 
-it("matrix.json holds what was seen; with --update it is written anew", async () => {
+it("matrix.json holds what was seen; with --update it is written again", async () => {
   await expect(`${JSON.stringify(matrix(), undefined, 2)}\n`).toMatchFileSnapshot("./matrix.json");
 });
 

@@ -50,7 +50,7 @@ describe("an extended card that depends on the caller", () => {
       await expect(shownTo("broken")).rejects.toMatchObject({ code: "INTERNAL_ERROR" });
     });
 
-    it("is not for strangers", async () => {
+    it("is not for unauthenticated callers", async () => {
       const agent = await speaking(server.url, spoken);
       await expect(agent.extendedCard()).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
     });

@@ -79,7 +79,7 @@ describe.each(INTERFACES)("$dialect over $binding", (spoken) => {
   });
 });
 
-it("files may be as large as parts where nothing else is said", async () => {
+it("files may be as large as parts by default", async () => {
   const lenient = await startServer({
     agents: { stage: stage.agent({ inputModes: ["*/*"] }) },
     limits: { part: LARGEST },

@@ -68,7 +68,7 @@ function askXiaoyi(agent: string, key: string, more: object = {}) {
 }
 
 describe("Xiaoyi over HTTP", () => {
-  it("is counted for the owner of its entry, and told when to come again", async () => {
+  it("is counted for the owner of its entry, and answered with a time to retry", async () => {
     await start({ limits: ONE_OF_OWNER });
     expect((await askXiaoyi("talker", API_KEY)).status).toBe(200);
     const refused = await askXiaoyi("talker", API_KEY);
@@ -125,7 +125,7 @@ describe("Xiaoyi over HTTP", () => {
 });
 
 describe("Xiaoyi over a link", () => {
-  it("is counted for its owner message by message; the phone is told of a refusal", async () => {
+  it("is counted for its owner message by message; the phone shows a refusal", async () => {
     const simulator = await createSimulator({ clock: systemClock, random: seededRandom(11) });
     closeLater(() => simulator.close());
     const { accessKey: ak, agentId, secretKey: sk } = simulator.agent;

@@ -54,8 +54,8 @@ function send(url: string, key: string | undefined, metadata?: object): Promise<
   return callRpc(url, "SendMessage", { message: userMessage("hi", { metadata }) }, key ? { "x-api-key": key } : {});
 }
 
-describe("skills that each caller is told of apart", () => {
-  it("are for those who are told of them and have their scopes", async () => {
+describe("skills that are listed for each caller separately", () => {
+  it("are for callers that see them and have their scopes", async () => {
     const { url } = await start();
     const statusOf = async (key: string, id: string) => (await send(url, key, { skill: id })).status;
     expect([await statusOf(ALICE, "read"), await statusOf(ALICE, "more"), await statusOf(ALICE, "edit")]).toEqual([
@@ -67,7 +67,7 @@ describe("skills that each caller is told of apart", () => {
     ]);
   });
 
-  it("are not for strangers", async () => {
+  it("are not for unauthenticated callers", async () => {
     const { url } = await start({ auth: { apiKeys: [{ key: ALICE, owner: "alice" }], anonymous: true } });
     expect([(await send(url, undefined)).status, (await send(url, undefined, { skill: "read" })).status]).toEqual([
       200, 200,
@@ -89,7 +89,7 @@ describe("skills that each caller is told of apart", () => {
 describe.each(INTERFACES)("limits of callers known by keys: $dialect over $binding", (spoken) => {
   const options = (key: string) => ({ headers: { "x-api-key": key } });
 
-  it("count an owner's requests under all of its keys, and nobody's with wrong ones", async () => {
+  it("count an owner's requests under all of its keys, and no one's with wrong ones", async () => {
     const { url } = await start({ limits: { ratePerOwner: 0.01, burstPerOwner: 2 } });
     const guesser = await speaking(url, spoken, options("wrong"));
     for (const _ of [1, 2, 3]) await expect(guesser.send("hi")).rejects.toMatchObject({ code: "UNAUTHENTICATED" });

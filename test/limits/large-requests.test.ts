@@ -45,7 +45,7 @@ describe("a request", () => {
     expect(await begin(port, "/", headers, "{}")).toContain(`"jsonrpc"`);
   });
 
-  it("is read once its caller has been told to send it", async () => {
+  it("is read after its caller was asked to send it", async () => {
     const { port } = await start();
     const body = sendBody("hello");
     const headers = ["a2a-version: 1.0", `x-api-key: ${KEY}`, `content-length: ${body.length}`];

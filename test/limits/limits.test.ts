@@ -45,7 +45,7 @@ describe.each(INTERFACES)("$dialect over $binding", (spoken) => {
     expect(await bob.send("artifact ok")).toMatchObject({ task: { status: { state: "TASK_STATE_COMPLETED" } } });
   });
 
-  it("is refused when too much comes from an address, whoever it is", async () => {
+  it("is refused when too much comes from an address, from any caller", async () => {
     const { server } = await open({ limits: { ratePerAddress: 0.01, burstPerAddress: 20 } });
     const agent = await speaking(server.url, spoken, as("alice"));
     const other = await speaking(server.url, spoken, as("bob"));
@@ -199,7 +199,7 @@ describe("over HTTP", () => {
 });
 
 describe.each(STORES)("stored bytes on $name", (spec) => {
-  it("bound what an owner can start, and nobody else", async () => {
+  it("bound what an owner can start, and no one else", async () => {
     const { store, remove } = spec.create();
     closeLater(remove);
     const { server } = await open({ store, limits: { storedBytesPerOwner: 8_000 } });

@@ -228,7 +228,7 @@ describe("auth login", () => {
     expect(named).toMatchObject({ code: 3, stderr: expect.not.stringContaining("private network") });
   });
 
-  it("gives the credentials to no other origin than the card's, unless that is said", async () => {
+  it("gives the credentials to no other origin than the card's, unless that is configured", async () => {
     const other = await startGuardedAgent({
       authenticate: ({ "x-agent-key": key }) => {
         if (key !== KEY) throw new ProtocolError("UNAUTHENTICATED", "Who are you?");

@@ -290,7 +290,7 @@ describe("a login", () => {
     expect(identity.grants).toEqual(["authorization_code", "refresh_token"]);
   });
 
-  it("that was revoked has to be made anew, and says so", async () => {
+  it("that was revoked has to be made again, and reports that", async () => {
     const { revoke } = await import("../../src/auth/login/oauth/tokens.ts");
     const credential = await logInFor("id");
     expect(await revoke(credential, { fetch: globalThis.fetch, allowLoopback: true })).toBe(true);

@@ -43,7 +43,7 @@ describe("an agent made for Xiaoyi", () => {
     expect(traces[0]?.headers).toMatchObject({ accessKey: "[redacted]", sign: "[redacted]" });
   });
 
-  it("is not called by strangers", async () => {
+  it("is not called by unauthenticated callers", async () => {
     const agent = await dial("echo", { keys: { ak: "access-key", sk: "wrong" } });
     await expect(agent.send("hello")).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
   });

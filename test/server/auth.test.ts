@@ -151,7 +151,7 @@ describe("credentials", () => {
 });
 
 describe("a caller that is not authorised", () => {
-  test("is told how to authenticate, and where to read more", async () => {
+  test("learns how to authenticate, and where to read more", async () => {
     const { url } = await start({ auth: { ...AUTH, jwt: { issuer: issuer.url, audience: issuer.audience } } });
     const refused = await ask(`${url}/agents/careful`, A2A_V1, rpcBody("ListTasks"));
     expect(refused.status).toBe(401);
@@ -226,7 +226,7 @@ describe("the card", () => {
     expect(skills[2].securityRequirements).toEqual([{ schemes: { bearer: { list: ["admin", "write"] } } }]);
   });
 
-  test("declares nothing where nothing is enforced, and what is said of a check of one's own", async () => {
+  test("declares nothing where nothing is enforced, and what is configured for a check of one's own", async () => {
     const open = await start({ auth: {} });
     expect(await cardOf(open.url, "1.0")).not.toHaveProperty("securitySchemes");
     await open.close();

@@ -58,7 +58,7 @@ describe("a server on loopback", () => {
   });
 });
 
-test("a server that others can reach is not opened to callers it does not know, unless that is said", async () => {
+test("a server that others can reach is not opened to callers it does not know, unless that is configured", async () => {
   await expect(start({ host: "0.0.0.0" })).rejects.toThrow(/auth: \{ anonymous: true \}/);
   const publicUrl = "https://agents.example.com";
   await expect(start({ publicUrl })).rejects.toThrow(/"agents\.example\.com" can be reached/);
@@ -85,7 +85,7 @@ describe("a check of one's own", () => {
     throw new ProtocolError("UNAUTHENTICATED", "Who are you?");
   };
 
-  test("[CARD-EXT-001] shows the extended card to callers it knows, and to nobody else", async () => {
+  test("[CARD-EXT-001] shows the extended card to callers it knows, and to no one else", async () => {
     const { url } = await start({ agents: { secretive }, authenticate });
     const card = (await ask(`${url}/.well-known/agent-card.json`, {})).json;
     expect(card.capabilities.extendedAgentCard).toBe(true);

@@ -135,7 +135,7 @@ describeBindings(
       expect(reason).toBe("UNSUPPORTED_OPERATION");
     });
 
-    it("[CARD-EXT-001] is neither offered nor given where nobody can show who they are", async () => {
+    it("[CARD-EXT-001] is neither offered nor returned where callers cannot authenticate", async () => {
       const { body } = await sendRaw(`${scene.server.url}/agents/extended`, { path: CARD });
       expect(JSON.parse(body.toString("utf8")).capabilities.extendedAgentCard).toBe(false);
       expect(body.toString("utf8")).not.toContain("For those we know.");

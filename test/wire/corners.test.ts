@@ -66,7 +66,7 @@ describe("names that are nearly the same", () => {
   describeStores("in every store", {}, (scene, binding) => {
     const usable = names.filter((name) => binding.name === "JSON-RPC" || !name.includes("\ud800"));
 
-    it("are told apart as contexts and as tenants", async () => {
+    it("are distinguished as contexts and as tenants", async () => {
       for (const name of usable) {
         const task = await scene.client().task(userMessage("artifact ok", { contextId: name }));
         expect(task.contextId).toBe(name);

@@ -58,7 +58,7 @@ describe("paths and methods", () => {
     ["DELETE", "/rest/tasks/1:subscribe", "GET, HEAD, POST"],
     ["PUT", "/rest/tasks/1/pushNotificationConfigs", "GET, HEAD, POST"],
     ["POST", "/rest/tasks/1/pushNotificationConfigs/2", "GET, HEAD, DELETE"],
-  ])("%s %s is not allowed, and told what is", async (method, path, allow) => {
+  ])("%s %s is not allowed, and the response lists what is", async (method, path, allow) => {
     const { status, headers, body } = await ask(method, path);
     expect(status).toBe(405);
     expect(headers.allow).toBe(allow);
@@ -237,7 +237,7 @@ describe("browsers", () => {
     expect(reply.status).toBe(200);
   });
 
-  it("of allowed origins are told so", async () => {
+  it("of allowed origins get the CORS headers", async () => {
     const reply = await sendRaw(open.server.url, { headers: from("https://app.example.com"), body: list });
     expect(reply.status).toBe(200);
     expect(reply.headers["access-control-allow-origin"]).toBe("https://app.example.com");

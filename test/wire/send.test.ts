@@ -215,7 +215,7 @@ describeStores("sending", { agents: { slow: { timeout: 60 } } }, (scene) => {
     scene.stage.started.length = 0;
   });
 
-  it("lets messages race to a waiting task: each is answered in turn or told that the task has ended", async () => {
+  it("lets messages race to a waiting task: each is answered in turn or refused because the task has ended", async () => {
     const asked = await scene.client().task("input go?");
     const race = Array.from({ length: 10 }, (_, at) =>
       scene.client().call("SendMessage", { message: userMessage(`artifact race-${at}`, { taskId: asked.id }) }),

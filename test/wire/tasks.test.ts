@@ -57,7 +57,7 @@ describeStores("tasks", { agents: { other: {} }, times: { cancelGraceMs: 80 } },
     expect(done.history?.map(({ parts }) => textOf(parts))).toEqual(["artifact ok"]);
   });
 
-  it("[CORE-CANCEL-001] that run are cancelled, and their agent is told to stop", async () => {
+  it("[CORE-CANCEL-001] that run are cancelled, and their agent is asked to stop", async () => {
     const script = "work; artifact half; hold for-cancel; artifact never";
     const started = await scene.client().start(script);
     await scene.stage.reached("for-cancel");
@@ -181,7 +181,7 @@ describeStores("a limited agent", { agents: { narrow: { concurrency: 2 } } }, (s
 });
 
 describeStores("limits", { limits: { tasksPerOwner: 2, streamsPerOwner: 1 } }, (scene, binding) => {
-  it("on tasks under way are told with a time to try again", async () => {
+  it("on running tasks are reported with a time to try again", async () => {
     const first = await scene.client().start("work; hold full");
     await scene.client().start("work; hold full");
     const answer = await scene.client().call("SendMessage", { message: userMessage("artifact ok") });

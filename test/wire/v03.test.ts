@@ -30,7 +30,7 @@ describe("A2A 0.3", () => {
     };
   };
 
-  it("[CORE-SEND-001, V03-KIND-001] is spoken where no version is named, and 1.0 at the same URL where it is", async () => {
+  it("[CORE-SEND-001, V03-KIND-001] is used where no version is named, and 1.0 at the same URL where it is", async () => {
     const older = await ask("message/send", said("artifact ok"));
     expect(older).toMatchObject({ id: 1, result: { kind: "task", status: { state: "completed" } } });
     const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "artifact ok" }] };
@@ -86,7 +86,7 @@ describe("A2A 0.3", () => {
     expect(await ask("tasks/pushNotificationConfig/get", gone)).toMatchObject({ error: { code: -32001 } });
   });
 
-  it("shows whoever subscribes too late the task as it ended", async () => {
+  it("shows callers that subscribe too late the task as it ended", async () => {
     const task = (await ask("message/send", said("artifact ok"))).result as { id: string };
     const open = await openRequest(scene.server.url, {
       headers: { "content-type": "application/json" },

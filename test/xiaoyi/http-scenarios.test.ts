@@ -70,7 +70,7 @@ describe("an agent that the platform calls", () => {
     }
   });
 
-  test.each(["session", "stateless"] as const)("does not know a stranger: %s", async (mode) => {
+  test.each(["session", "stateless"] as const)("refuses unknown callers: %s", async (mode) => {
     const simulator = await call(signed, () => ({ credentials: { ...SIGNED, secretKey: "guess" }, mode }));
     const task = simulator.phone.say("hello");
     await task.waitUntilSettled();

@@ -138,7 +138,7 @@ describe("a process agent", () => {
     expect(reason).toBe("The agent's program wrote more than 1000 characters of output.");
   });
 
-  it("holds the process up while nobody reads", async () => {
+  it("holds the process up while its output is not read", async () => {
     const line = 'require("fs").writeSync(1, "y".repeat(65535) + "\\n");';
     const run = node(`for (let i = 0; i < 100; i++) ${line} require("fs").writeFileSync("written", "")`).run(turnOf());
     await run.next();

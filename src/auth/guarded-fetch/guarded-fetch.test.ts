@@ -190,7 +190,7 @@ describe("targets that may be reached", () => {
     expect(await codeOf("http://[64:ff9b::7f00:1]/", { allow: ["64:ff9b::/96"] })).toBe("forbidden-target");
   });
 
-  it("refuses an allow list nobody can mean", () => {
+  it("refuses an allow list that makes no sense", () => {
     for (const entry of ["10.0.0.0/99", "http://host", "a b", ""]) {
       expect(() => createGuardedFetch({ allow: [entry] })).toThrow(TypeError);
     }

@@ -95,7 +95,7 @@ describe("bodies", () => {
     });
   });
 
-  it.each(["/gzip", "/deflate", "/br"])("%s is decoded although nobody asked for it", async (path) => {
+  it.each(["/gzip", "/deflate", "/br"])("%s is decoded although it was not requested", async (path) => {
     const response = await guarded(url(path));
     expect(response.headers.get("content-encoding")).toBeNull();
     expect(await response.text()).toBe("hello");

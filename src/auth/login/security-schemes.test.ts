@@ -148,7 +148,7 @@ describe("the way into an agent", () => {
     expect(names(cardWith(schemes, [["key"]]), { scheme: "job" })).toEqual(["job"]);
   });
 
-  it("may not exist, and then it is said why", () => {
+  it("may not exist, and then the error gives the reason", () => {
     expect(() => chooseLogin(cardWith({}))).toThrow(/requires no credentials/);
     expect(() => chooseLogin(cardWith(schemes, [["certificate"], ["gone"]]))).toThrow(
       /certificate: it requires a client certificate; gone: the card does not describe it/,

@@ -17,7 +17,7 @@ it.each([
   expect(hasDuplicateMembers(text)).toBe(repeated);
 });
 
-it("is never said of what JSON.stringify wrote, and always once a member is written again", () => {
+it("is never reported for what JSON.stringify wrote, and always once a member is written again", () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue(), { minKeys: 1 }), (value) => {
       const text = JSON.stringify(value, null, 1);

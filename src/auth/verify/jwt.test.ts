@@ -124,7 +124,7 @@ describe("a token", () => {
     expect(await check(await tokenOf({ aud: ["x", "https://agents.example.com"] }))).toMatchObject({ owner: "alice" });
   });
 
-  it("is refused without a signature, and with one that anybody can make", async () => {
+  it("is refused without a signature, and with one that anyone can make", async () => {
     const check = (await Issuer.with([pair, "one"])).check();
     const unsigned = new UnsecuredJWT(CLAIMS).encode();
     // An empty signature does not even look like a token.

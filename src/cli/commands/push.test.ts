@@ -97,7 +97,7 @@ describe("the inbox", () => {
     expect(arrivals.map(({ checks }) => checks.signature)).toEqual(["valid", "wrong", "wrong", "valid"]);
   });
 
-  test("fails as often as it is told to, but never takes what is wrong for that", async () => {
+  test("fails as often as configured, but rejects what is invalid in any case", async () => {
     const rolls = [0.1, 0.29, 0.31];
     const url = await open({ token: "sesame", fail: 0.3, random: () => rolls.shift() ?? 1 });
     const headers = { "a2a-notification-token": "sesame" };
@@ -107,7 +107,7 @@ describe("the inbox", () => {
 });
 
 describe("dragoman push inbox", () => {
-  test("receives from a server, checks and ends after as many as it was told", async () => {
+  test("receives from a server, checks and ends after as many as configured", async () => {
     const args = ["push", "inbox", "--port", "0", "--token", "sesame", "--count", "3", "-o", "json"];
     const child = startCli(args, { environment: { DRAGOMAN_PUSH_SECRET: SECRET } });
     const done = ended(child);

@@ -48,7 +48,7 @@ describe("send", () => {
     expect(methods()).toEqual(["SendStreamingMessage", "GetTask"]);
   });
 
-  it("says on every request who is meant and which version is spoken, and makes up no identifier", async () => {
+  it("names the addressee and the version on every request, and makes up no identifier", async () => {
     await runInProcess("send", "-a", agent.url, "hello", "there");
     for (const { body, headers } of agent.received) {
       expect(headers["a2a-version"]).toBe("1.0");

@@ -36,7 +36,7 @@ function found(written: Written): readonly string[] {
 }
 
 describe("doctor on Xiaoyi", () => {
-  it("says nothing where nobody speaks it", () => {
+  it("reports nothing where it is not configured", () => {
     expect(checkXiaoyi(configOf({ xiaoyi: "" }), NOW)).toEqual([]);
   });
 

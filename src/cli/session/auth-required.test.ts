@@ -18,7 +18,7 @@ describe("a task that waits for an authorisation", () => {
     await agent.close();
   });
 
-  it.each([[["--stream"]], [[]]])("is told by send %j: what is needed, and how to go on", async (flags) => {
+  it.each([[["--stream"]], [[]]])("is shown by send %j: what is needed, and how to continue", async (flags) => {
     const events = [{ task: task("WORKING") }, statusUpdate("AUTH_REQUIRED", ASKED)];
     const message = { messageId: "m", role: "ROLE_AGENT", parts: [{ text: ASKED }] };
     agent.replies = {
@@ -96,7 +96,7 @@ describe("an authorisation that is given elsewhere", () => {
     await server.close();
   });
 
-  it("lets the task go on under whoever follows it", async () => {
+  it("lets the task continue for any caller that follows it", async () => {
     const sent = await runInProcess("send", "-a", server.url, "--text", "pay", "--stream", "-o", "json");
     const last = JSON.parse(sent.stdout.trim().split("\n").at(-1) ?? "");
     expect(last.statusUpdate.status.state).toBe("TASK_STATE_AUTH_REQUIRED");

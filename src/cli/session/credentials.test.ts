@@ -35,7 +35,7 @@ describe("credentials", () => {
     expect(attachCredentials(card, { bearer: undefined, apiKey: "s" }).headers).toEqual({ "x-b": "s" });
   });
 
-  it("do not go by the order of members, which nobody signs", () => {
+  it("do not depend on the order of members, which is not signed", () => {
     const [query, header] = [key("query", "q"), key("header", "x")];
     for (const required of [["h", "q"], []]) {
       for (const schemes of [

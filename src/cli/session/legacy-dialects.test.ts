@@ -36,7 +36,7 @@ const methods = () => agent.received.map(({ body }) => body.method);
 const OLDER = "The agent offers nothing of A2A 1.0 or later; using a2a-v03 over JSONRPC.\n";
 
 describe("older dialects", () => {
-  it("are spoken when the card offers nothing newer, and that is said", async () => {
+  it("are used when the card offers nothing newer, and that is reported", async () => {
     const { code, stderr, stdout } = await runInProcess("send", "-a", agent.url, "hello");
     expect(code).toBe(0);
     expect(stdout).toContain("Hello!");
@@ -44,7 +44,7 @@ describe("older dialects", () => {
     expect(methods()).toEqual(["message/send"]);
   });
 
-  it("are not spoken beside something newer", async () => {
+  it("are not used beside something newer", async () => {
     agent.card = { supportedInterfaces: [interfaceOf("0.3"), interfaceOf("1.0")], capabilities: {} };
     agent.replies.SendMessage = { error: { code: -32601, message: "Unknown." } };
     const { code, stderr } = await runInProcess("send", "-a", agent.url, "hello");

@@ -61,7 +61,7 @@ describe("requests to an agent made for Xiaoyi", () => {
     expectSigned();
   });
 
-  it("are signed with keys of a file, and others who may read it are told of", async () => {
+  it("are signed with keys of a file, with a warning if others can read it", async () => {
     const file = join(await mkdtemp(join(tmpdir(), "dragoman-")), "keys.env");
     await writeFile(file, `A2ACLI_ACCESS_KEY=${AK}\nA2ACLI_SECRET_KEY=${SK}\n`);
     await chmod(file, 0o644);

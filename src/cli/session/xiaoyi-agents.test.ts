@@ -30,7 +30,7 @@ describe("an answer that breaks off", () => {
     ["because the stream ends", { cut: false }, ["--stream"]],
     ["because the connection breaks", { cut: true }, ["--stream"]],
     ["because the stream ends, for those who wait for all of it", { cut: false }, []],
-  ])("is said to have done so: %s", async (_, how, words) => {
+  ])("is reported: %s", async (_, how, words) => {
     agent.replies = { "message/stream": { events: [artifact("half", false)], ...how } };
     const { code, stderr } = await here("send", "hello", ...words);
     expect(stderr).toContain("Error: The answer is incomplete");
@@ -77,7 +77,7 @@ describe("an agent that requires a session", () => {
 });
 
 describe("what comes next", () => {
-  it("is said with the dialect, and the ids that were chosen here", async () => {
+  it("is shown with the dialect, and the ids that the client chose", async () => {
     agent.replies = { "message/stream": { events: [artifact("Hi!", true)] } };
     const { code, stdout } = await here("send", "hello", "--context-id", "talk");
     expect([code, stdout]).toEqual([0, expect.stringContaining("Hi!")]);

@@ -136,7 +136,7 @@ describe("setting files", () => {
     ]);
   });
 
-  it("are told apart by whether others can read a credential in them", () => {
+  it("are distinguished by whether others can read a credential in them", () => {
     chmodSync(join(root, "project/.env"), 0o644);
     expect(find()[0]?.exposed).toBe(true);
     chmodSync(join(root, "project/.env"), 0o600);

@@ -102,7 +102,7 @@ describe("dragoman simulate xiaoyi", () => {
     expect(code).toBe(1);
   });
 
-  test("fails when nobody answers", async () => {
+  test("fails without an answer", async () => {
     const { code, stderr, stdout } = await simulate(["--timeout", "5s"], "/freeze\nhello\n");
     expect(stdout).toContain("[failed]");
     expect(stderr).toContain("DRAGOMAN_ERR_UNANSWERED");
@@ -140,7 +140,7 @@ describe("dragoman simulate xiaoyi", () => {
     expect(stderr).toContain("The agent did not connect within 100ms.");
   });
 
-  test("is the platform that it is told to be", async () => {
+  test("is the platform that it is configured to be", async () => {
     const args = ["--trait", "hosts=2", "--trait", "cut=3", "--timeout", "100ms"];
     const { code, stderr } = await runInProcess("simulate", "xiaoyi", "--port", "0", ...args);
     expect(stderr.match(/ws:\S+/g)).toHaveLength(2);

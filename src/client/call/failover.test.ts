@@ -150,7 +150,7 @@ test("what is safe to repeat is asked for elsewhere once an interface keeps brea
   expect(await collect(streaming.agent.stream("x", { idempotencyKey: "k" }))).toHaveLength(1);
 });
 
-test("when every interface fails, the first error is told, and the others beside it", async () => {
+test("when every interface fails, the first error is reported, and the others beside it", async () => {
   const dead = await deadUrl();
   await using server = await startFakeAgent(html(404));
   const { agent, fallbacks } = await connected([
@@ -256,7 +256,7 @@ test("a stream that broke is resumed over another interface when its own is gone
 
 const SERVICE = "lf.a2a.v1.A2AService";
 
-test("gRPC is spoken where the card prefers it, with credentials and traces without secrets", async () => {
+test("gRPC is used where the card prefers it, with credentials and traces without secrets", async () => {
   await using server = await startGrpcServer(SERVICE, {
     unary: { SendMessage: (_, answer) => answer(null, Buffer.from(toBytes("SendMessageResponse", DONE))) },
     streaming: {

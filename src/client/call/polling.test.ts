@@ -23,7 +23,7 @@ const unknown = (code: "METHOD_NOT_FOUND" | "UNSUPPORTED_OPERATION"): Attempt<ne
   return { ok: false, error: new ProtocolError(code, "No."), transient: false, reach: "untaken" };
 };
 
-test("a dialect without subscribing is followed by asking; what has not changed is not told again", async () => {
+test("a dialect without subscribing is followed by polling; what has not changed is not reported again", async () => {
   const get = states(
     "TASK_STATE_WORKING",
     "TASK_STATE_WORKING",

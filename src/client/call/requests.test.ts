@@ -139,7 +139,7 @@ test.each([null, {}, undefined])("delete takes %j for success", async (result) =
   expect(await agent.deletePushConfig("t1", "p1")).toBeUndefined();
 });
 
-test("errors are told by reason, then by JSON-RPC code, whatever the HTTP status", async () => {
+test("errors are decoded by reason, then by JSON-RPC code, whatever the HTTP status", async () => {
   const answers: [number, string | undefined, number][] = [
     [-32603, "TASK_NOT_FOUND", 200],
     [-32001, undefined, 500],

@@ -101,7 +101,7 @@ test("without that extension the snapshot at the cursor is dropped", async () =>
   expect(server.requests[1]?.headers["a2a-extensions"]).toBeUndefined();
 });
 
-test("a peer that tells the whole story again is not heard twice", async () => {
+test("a peer that sends all events again is not delivered twice", async () => {
   const { agent, server } = await agentFor(
     steps(
       breaking(rpcFrame(WORKING, 1) + rpcFrame(artifactUpdate("a"), 2)),

@@ -171,7 +171,7 @@ const entry = (protocolBinding: string, protocolVersion: string, url = "https://
 const cardWith = (...supportedInterfaces: object[]) =>
   cardOf("https://x.example", { card: { supportedInterfaces } }) as never;
 
-test("[CLIENT-IFACE-001] interfaces that can be spoken are kept in the card's order; patch numbers do not matter", () => {
+test("[CLIENT-IFACE-001] supported interfaces are kept in the card's order; patch numbers do not matter", () => {
   const card = cardWith(
     entry("PIGEON", "1.0", "x.example:443"),
     entry("JSONRPC", "9.3"),
@@ -189,7 +189,7 @@ test("[CLIENT-IFACE-001] interfaces that can be spoken are kept in the card's or
   expect(forced.candidates.map(({ interface: { url } }) => url)).toEqual(["https://x.example/rpc"]);
 });
 
-test("without a usable interface the error names what is offered and what is spoken", async () => {
+test("without a usable interface the error names what is offered and what is supported", async () => {
   await expect(connect(cardWith(entry("PIGEON", "1.0"), entry("JSONRPC", "9.3")))).rejects.toThrow(
     /offers PIGEON 1\.0, JSONRPC 9\.3; this client supports JSONRPC 1\.0, HTTP\+JSON 1\.0/,
   );

@@ -151,7 +151,7 @@ test("a dialect can be forced where the card leaves it open", async () => {
   await expect(connect(server.url, { version: "1.0" })).rejects.toThrow(/nothing matches with the version 1\.0/);
 });
 
-test("what a dialect cannot say is told; strict refuses it before anything is sent", async () => {
+test("what a dialect cannot express is reported; strict refuses it before anything is sent", async () => {
   await using server = await oldAgent(
     "/.well-known/agent.json",
     (url) => ({ ...COMMON, url }),

@@ -137,7 +137,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("credentials over %s", (binding)
   });
 });
 
-it("a gRPC stream that has said something is not opened again", async () => {
+it("a gRPC stream that has sent something is not opened again", async () => {
   let opened = 0;
   async function* messages() {
     yield [new Uint8Array()];

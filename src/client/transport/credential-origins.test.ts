@@ -103,7 +103,7 @@ describe("an interface on another origin than the card", () => {
     expect(notices).toEqual([]);
   });
 
-  it("gets them from whoever hands over the card itself", async () => {
+  it("gets them from a caller that passes the card itself", async () => {
     await using api = await startFakeAgent((_, response) => sendResult(response, task()));
     const { card } = await fetchCard(api.url);
     const agent = await connect(card, { headers: HEADERS });

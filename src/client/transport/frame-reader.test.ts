@@ -101,7 +101,7 @@ test("a peer that is not done closing in time is left, without an error", async 
   expect(await last).toEqual({ done: true, value: undefined });
 });
 
-test("what follows from the end is told at the end, but not where the stream broke", async () => {
+test("what follows from the end is reported at the end, but not where the stream broke", async () => {
   const ending = { taskId: "t", contextId: "c", status: { state: "TASK_STATE_COMPLETED" } } as const;
   const last = [{ event: { statusUpdate: ending }, json: "" }];
   const calling = { ...HTTP_JSON, openFrames: () => ({ decode: () => ({ losses: [], value: [] }), end: () => last }) };

@@ -136,7 +136,7 @@ test("the same status means something else for another operation", async () => {
   expect(await transport.attempt(SEND, SETTINGS)).toMatchObject({ error: { code: "INVALID_PARAMS" } });
 });
 
-test("what cannot be said is said to nobody", async () => {
+test("what cannot be encoded is not sent", async () => {
   const { losses, transport } = setUp({});
   expect(await transport.attempt({ kind: "list" }, SETTINGS)).toMatchObject({
     error: { code: "UNSUPPORTED_OPERATION" },
@@ -180,7 +180,7 @@ test("a stream keeps its batches; what came before a bad frame or a failure is s
   expect(await read()).toEqual([]);
 });
 
-test("strict refuses a frame that cannot be heard whole", async () => {
+test("strict refuses a frame that cannot be decoded completely", async () => {
   const { transport } = setUp(
     { stream: () => streamOf('{}|{"lossy":1}') },
     {

@@ -90,7 +90,7 @@ describe("what 0.1 cannot say", () => {
   it.each([
     ["TASK_STATE_REJECTED", "failed"],
     ["TASK_STATE_AUTH_REQUIRED", "input-required"],
-  ])("%s is told as %s", async (state, word) => {
+  ])("%s is encoded as %s", async (state, word) => {
     const { reply, losses } = await serve(rpc("tasks/get", { id: "t" }), () => ({ ...TASK.task, status: { state } }));
     expect(bodyOf(reply)).toMatchObject({ result: { status: { state: word } } });
     expect(losses).toMatchObject([{ kind: "bent", path: "task.status.state" }]);

@@ -168,7 +168,7 @@ describe("hearing", () => {
     });
   });
 
-  it("gives the same message the same id wherever it is heard", () => {
+  it("gives the same message the same id wherever it is received", () => {
     const said = { role: "agent", parts: [{ type: "text", text: "on it" }] };
     const status = { state: "working", message: said };
     const task = heard("get", { id: "t", status, history: [said] }).value as Task;

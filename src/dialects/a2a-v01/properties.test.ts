@@ -95,7 +95,7 @@ describe("whatever comes", () => {
   });
 });
 
-describe("whatever can be said", () => {
+describe("whatever can be encoded", () => {
   const { message: anyMessage, task: anyTask } = legacyValues({ lists: true });
 
   it("arrives as it was", () => {
@@ -163,7 +163,7 @@ function retold(operation: Extract<Operation, { kind: "stream" | "subscribe" }>,
 }
 
 describe("any log", () => {
-  it("is told to the one who sent, with every artifact in its place and every number once", () => {
+  it("is sent to the sender, with every artifact in its place and every number once", () => {
     fc.assert(
       fc.property(legalLog, (log) => {
         const message = { messageId: "m", role: "ROLE_USER" as const, parts: [{ text: "" }] };
@@ -175,7 +175,7 @@ describe("any log", () => {
     );
   });
 
-  it("is told to the one who comes back at any place, whole from there on", () => {
+  it("is sent to a reader that resumes at any place, complete from there on", () => {
     fc.assert(
       fc.property(legalLog, fc.nat(), fc.boolean(), (log, any, hasCursor) => {
         const at = 1 + (any % log.length);

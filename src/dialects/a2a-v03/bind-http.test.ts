@@ -196,7 +196,7 @@ describe("messages", () => {
     expect(scene.asked).toBeUndefined();
   });
 
-  it("may be answered by a message, without what has no field, which is said", async () => {
+  it("may be answered by a message, without what has no field, which is reported", async () => {
     const reply = { messageId: "m2", role: "ROLE_AGENT", parts: [{ text: "ho" }], referenceTaskIds: ["t0"] };
     const scene = new Scene(() => ({ message: reply }));
     const { value } = await scene.json("POST", "/message:send", { body: { message: MESSAGE } });

@@ -43,7 +43,7 @@ describe("recorded exchanges", () => {
 });
 
 describe("what serves it", () => {
-  it("is told from the others by version and method", () => {
+  it("is distinguished from the others by version and method", () => {
     expect(jsonRpc.versions).toEqual(["0.3", "0.2"]);
     expect(jsonRpc.unversioned).toBe(true);
     expect([...jsonRpc.methods].sort()).toEqual([

@@ -173,7 +173,7 @@ describe("hearing", () => {
     expect(httpCalling.decode("push-delete", { status: 204, contentType: "", text: "" }).value).toBeUndefined();
   });
 
-  it("credentials without a scheme are lost, and said to be", () => {
+  it("credentials without a scheme are lost, which is reported", () => {
     const wire = { pushNotificationConfig: { url: "u:x", authentication: { credentials: "x" } } };
     expect(answer("push-get", wire)).toMatchObject({
       value: { url: "u:x" },

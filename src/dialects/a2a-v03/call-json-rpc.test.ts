@@ -144,7 +144,7 @@ describe("requests", () => {
 describe("answers", () => {
   const task = (more: object = {}) => ({ id: "t", status: { state: "working" }, ...more });
 
-  it("are told apart by kind, else by shape", () => {
+  it("are distinguished by kind, else by shape", () => {
     expect(jsonRpcCalling.decode("send", answer({ kind: "task", ...task() })).value).toHaveProperty("task");
     expect(jsonRpcCalling.decode("send", answer(task())).value).toHaveProperty("task");
     const message = { role: "agent", parts: [{ text: "x" }], messageId: "m" };

@@ -54,7 +54,7 @@ test("a tenant is echoed exactly", () => {
   expect(JSON.parse(value.body ?? "").params).toEqual({ id: "t", tenant: " A/b " });
 });
 
-test("a proxy's own error is told by its status", () => {
+test("a proxy's own error is decoded by its status", () => {
   const decode = (status: number, text: string) =>
     jsonRpcCalling.decode("get", { status, contentType: "text/html", text });
   expect(() => decode(502, "<html>")).toThrow(expect.objectContaining({ code: "UNAVAILABLE" }));

@@ -235,7 +235,7 @@ test.each([jsonRpcCalling, httpCalling])(
   },
 );
 
-test.each([jsonRpcCalling, httpCalling])("$binding: every error is heard as it was raised", async (calling) => {
+test.each([jsonRpcCalling, httpCalling])("$binding: every error is decoded as it was raised", async (calling) => {
   for (const code of ERROR_CODES) {
     const raised = new ProtocolError(code, "Because.", {
       metadata: { taskId: "t" },

@@ -42,7 +42,7 @@ export function describeFidelity(dialect: Dialect, calling: Calling, { comparabl
     return losses;
   };
 
-  it("any message that is said without a loss is heard as it was", async () => {
+  it("any message that is encoded without a loss is decoded as it was", async () => {
     service.answer = () => ({ task: { id: "t", contextId: "c", status: { state: "TASK_STATE_WORKING" } } });
     let whole = 0;
     await fc.assert(
@@ -78,7 +78,7 @@ export function describeFidelity(dialect: Dialect, calling: Calling, { comparabl
   }
 
   if (dialect.can.streaming) {
-    it("any event that is told without a loss is heard, and nothing else", async () => {
+    it("any event that is encoded without a loss is decoded, and nothing else", async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(arbitrary.streamEvent, { minLength: 1, maxLength: 2 }), async (events) => {
           service.answer = async function* () {

@@ -237,7 +237,7 @@ describe("streams", () => {
     expect(losses).toMatchObject([{ kind: "bent" }]);
   });
 
-  it("show what was told, also out of order", async () => {
+  it("show what was sent, also out of order", async () => {
     const ended = { ...TASK, status: { state: "TASK_STATE_COMPLETED" as const } };
     const other = { statusUpdate: { taskId: "t2", contextId: "d", status: { state: "TASK_STATE_FAILED" as const } } };
     const told = [chunk("a", "1"), { task: ended }, chunk("b", "2"), working, other];

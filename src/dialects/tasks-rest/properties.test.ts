@@ -82,7 +82,7 @@ describe("whatever comes", () => {
   });
 });
 
-describe("whatever can be said", () => {
+describe("whatever can be encoded", () => {
   const { message: anyMessage, task: anyTask } = legacyValues({ lists: false });
 
   it("arrives as it was", () => {
@@ -115,7 +115,7 @@ describe("whatever can be said", () => {
 });
 
 describe("any log", () => {
-  it("is told from any place by the task as it stood at each change of state", () => {
+  it("is sent from any place by the task as it stood at each change of state", () => {
     fc.assert(
       fc.property(legalLog, fc.nat(), (log, any) => {
         const at = 1 + (any % log.length);

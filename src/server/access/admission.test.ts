@@ -23,7 +23,7 @@ function refusal(work: () => unknown): unknown {
 }
 
 describe("admission", () => {
-  it("limits nothing by rate unless told to", () => {
+  it("limits nothing by rate by default", () => {
     const { gate } = admission({});
     for (let at = 0; at < 20_000; at++) {
       expect(gate.checkAddress("192.0.2.1")).toBeUndefined();
@@ -48,7 +48,7 @@ describe("admission", () => {
     expect(gate.admit({ owner: "bob", authenticated: true }, "192.0.2.1")).toEqual(BOB);
   });
 
-  it("gives five seconds' worth at once unless told otherwise", () => {
+  it("gives five seconds' worth at once by default", () => {
     const { gate } = admission({ ratePerOwner: 2 });
     for (let at = 0; at < 10; at++) gate.admit(ALICE, undefined);
     expect(refusal(() => gate.admit(ALICE, undefined))).toEqual(["RESOURCE_EXHAUSTED", 1]);

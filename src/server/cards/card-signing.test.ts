@@ -69,7 +69,7 @@ describe("a signed card with security schemes", () => {
     expect(await verifyCardSignatures(raw.replaceAll('"c"', '"d"'), { cardKeys })).toMatchObject({ status: "invalid" });
   });
 
-  it("is signed anew, not once more", () => {
+  it("is signed again, not once more", () => {
     const sign = createCardSigner(key, () => "http://a.example");
     expect(sign(sign(card)).signatures).toHaveLength(sign(card).signatures?.length ?? 0);
   });
@@ -103,7 +103,7 @@ describe("the address of the keys", () => {
     return JSON.parse(Buffer.from(signature?.protected ?? "", "base64url").toString()).jku;
   };
 
-  it("is told where verifiers would fetch it", () => {
+  it("is referred to by the URL where verifiers fetch it", () => {
     expect(jkuOf("https://a.example")).toBe("https://a.example/.well-known/jwks.json");
     expect(jkuOf("http://127.0.0.1:4000")).toBeUndefined();
     expect(jkuOf("http://127.0.0.1:4000", "https://keys.example/set")).toBe("https://keys.example/set");

@@ -170,7 +170,7 @@ describe("requests that are not messages", () => {
     expect(simulator.violations).toEqual([]);
   });
 
-  test("unless told to", async () => {
+  test("unless configured to", async () => {
     const simulator = await call();
     simulator.style = { ...DEFAULT_STYLE, controlSession: "params" };
     const task = simulator.phone.say("hello");

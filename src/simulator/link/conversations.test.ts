@@ -45,7 +45,7 @@ describe("ids", () => {
     expect(phone.appSessionId).not.toBe(phone.conversationId);
   });
 
-  test("opening the app anew changes the session and not the conversation", async () => {
+  test("opening the app again changes the session and not the conversation", async () => {
     const simulator = await stage.simulate();
     const agent = await stage.join(simulator);
     simulator.phone.say("one");
@@ -79,7 +79,7 @@ describe("ids", () => {
     expect(simulator.violations).toEqual([]);
   });
 
-  test("the desktop is told by the shape of its device's id", async () => {
+  test("the desktop is recognised by the shape of its device's id", async () => {
     const simulator = await stage.simulate();
     const agent = await stage.join(simulator);
     simulator.addPhone({ device: "desktop" }).say("hello");
@@ -142,7 +142,7 @@ describe("silence", () => {
     expect(rulesOf(simulator)).toEqual(["no-final"]);
   });
 
-  test("from the beginning is nobody's fault: the message may have been lost", async () => {
+  test("from the beginning is not a violation: the message may have been lost", async () => {
     const simulator = await stage.simulate();
     const agent = await stage.join(simulator);
     const task = simulator.phone.say("hello");
@@ -163,7 +163,7 @@ describe("silence", () => {
     expect([task.ending, rulesOf(simulator)]).toEqual(["silence", []]);
   });
 
-  test("without an agent is told at once", async () => {
+  test("without an agent is reported at once", async () => {
     const simulator = await stage.simulate();
     expect(simulator.phone.say("hello").screen().failure).toBe(AGENT_IS_AWAY);
   });

@@ -145,7 +145,7 @@ describe("an end that comes again over the next connection", () => {
     expect([task.finals, rulesOf(simulator)]).toEqual([1, []]);
   });
 
-  test("is caught if a ping told that it had come, or if it comes over the same one", async () => {
+  test("is caught if a ping showed that it had come, or if it comes over the same one", async () => {
     const simulator = await stage.simulate();
     const first = await stage.join(simulator);
     const task = simulator.phone.say("hello");

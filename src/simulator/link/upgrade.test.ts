@@ -59,7 +59,7 @@ describe("an upgrade", () => {
     expect(await tryUpgrade(simulator.linkUrls[0] ?? "", headers)).toBe(401);
   });
 
-  test("two agents of one owner are told apart, one of another owner is not theirs", async () => {
+  test("two agents of one owner are distinguished, one of another owner is not theirs", async () => {
     const one = { agentId: "one", accessKey: "alice", secretKey: "sesame" };
     const other = { agentId: "other", accessKey: "bob", secretKey: "hush" };
     const simulator = await stage.simulate({ agents: [one, { ...one, agentId: "two" }, other] });
@@ -157,7 +157,7 @@ describe("a connection", () => {
     expect(agent.pongs).toBe(1);
   });
 
-  test("or ignores it, if told to", async () => {
+  test("or ignores it, if configured to", async () => {
     const simulator = await stage.simulate({ beforeInit: "ignore" });
     const agent = await stage.dial(simulator);
     agent.send({ msgType: "agent_response", agentId: agent.agentId });
@@ -166,7 +166,7 @@ describe("a connection", () => {
     expect(rulesOf(simulator)).toEqual(["init-first"]);
   });
 
-  test("says nothing to heartbeats, unless told to", async () => {
+  test("sends nothing for heartbeats, unless configured to", async () => {
     for (const echoHeartbeat of [false, true]) {
       const simulator = await stage.simulate({ echoHeartbeat });
       const agent = await stage.join(simulator);
@@ -213,7 +213,7 @@ describe("a connection", () => {
     expect(older.frames).toEqual([]);
   });
 
-  test("keeps the older one, if told to", async () => {
+  test("keeps the older one, if configured to", async () => {
     const simulator = await stage.simulate({ secondConnection: "refuse" });
     const older = await stage.join(simulator);
     const newer = await stage.dial(simulator);

@@ -6,7 +6,7 @@ import { chat } from "./index.ts";
 
 describeDialect(chat, { exact: false });
 
-test("a line is one line, whatever was said, and reads back as it was", () => {
+test("a line is one line, whatever was sent, and reads back as it was", () => {
   const name = fc.string({ unit: "grapheme", minLength: 1 });
   fc.assert(
     fc.property(name, fc.string({ unit: "grapheme" }), (conversation, words) => {

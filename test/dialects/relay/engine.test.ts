@@ -100,7 +100,7 @@ describe("an agent that dialled", () => {
     expect(textOf(done.status.message?.parts ?? [])).toBe("2 messages before, now red");
   });
 
-  test("is told to stop", async () => {
+  test("is asked to stop", async () => {
     const stream = await platform.ask({ kind: "stream", message: say("wait") });
     const iterator = stream[Symbol.asyncIterator]();
     const first = await iterator.next();

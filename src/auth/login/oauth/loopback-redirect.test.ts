@@ -4,7 +4,7 @@ import { listenOnLoopback } from "./authorization-code.ts";
 
 const NEVER = new AbortController().signal;
 
-it("listens to the one who knows the state, and to nobody else", async () => {
+it("accepts the caller that knows the state, and no one else", async () => {
   const { answer, close, redirectUri } = await listenOnLoopback({ state: "secret", signal: NEVER });
   expect(redirectUri).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/callback$/);
   const ask = async (path: string, method = "GET") => (await fetch(new URL(path, redirectUri), { method })).status;

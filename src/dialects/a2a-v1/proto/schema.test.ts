@@ -221,7 +221,7 @@ describe("reading", () => {
     });
   });
 
-  it("accepts empty lists of careless servers when told to", () => {
+  it("accepts empty lists of careless servers when it is tolerant", () => {
     const careless = { messageId: "m", role: "ROLE_AGENT" };
     expect(readWire("Message", careless, { tolerant: true })).toStrictEqual({ ...careless, parts: [] });
     expect(readWire("Message", { ...careless, parts: [] }, { tolerant: true })).toStrictEqual({

@@ -175,7 +175,7 @@ describe("eventStreamReply", () => {
     expect(source.closed).toBe(1);
   });
 
-  it("drops what nobody has read when the reader leaves", async () => {
+  it("drops what has not been read when the reader leaves", async () => {
     const source = new Source();
     const opening = open(source);
     source.give("a");
