@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Options, parseOptions, UsageError, usage } from "./options.ts";
-import { mediansOf, printReport, type ScenarioReport } from "./report.ts";
+import { mediansOf, printReport, printVerdict, type ScenarioReport } from "./report.ts";
 import { recordResults } from "./results.ts";
 import { type Context, Recorder, type Scenario } from "./scenario.ts";
 import { scenarios } from "./scenarios/index.ts";
@@ -14,20 +14,25 @@ async function main(): Promise<number> {
   const names = scenarios.map((scenario) => scenario.name);
   const options = parseOptions(process.argv.slice(2), names);
   if (options.help) {
-    console.log(`${usage}\n\nScenarios: ${names.join(", ")}`);
+    const described = scenarios.map(({ name, title, setup }) => `${name}: ${title}\n    ${setup}`);
+    console.log(`${usage}\n\nScenarios\n\n${described.join("\n\n")}`);
     return 0;
   }
   const reports = await runAll(options);
   const verdicts = reports.flatMap((report) => report.verdicts);
-  const missed = verdicts.filter((verdict) => !verdict.met).length;
+  const missed = reports.flatMap(({ name, verdicts }) =>
+    verdicts.filter(({ met }) => !met).map((verdict) => `  ${printVerdict(verdict)}  [${name}]`),
+  );
   const broken = reports.some((report) => Object.keys(report.failures).length > 0);
   console.log(
-    `\n${verdicts.length - missed} of ${verdicts.length} targets met${options.quick ? " (quick: not enforced)" : ""}`,
+    `\n${verdicts.length - missed.length} of ${verdicts.length} targets met${options.quick ? " (quick: not enforced)" : ""}`,
   );
+  if (missed.length > 0) console.log(missed.join("\n"));
   if (!options.quick) {
-    console.log(`written: ${await recordResults(resultsFolder, options.rounds, reports, names)}`);
+    const written = await recordResults(resultsFolder, options.rounds, reports, names);
+    console.log(`written: ${written.join(", ")}`);
   }
-  return broken || (missed > 0 && !options.quick) ? 1 : 0;
+  return broken || (missed.length > 0 && !options.quick) ? 1 : 0;
 }
 
 async function runAll(options: Options): Promise<ScenarioReport[]> {
@@ -62,6 +67,7 @@ async function runOne(scenario: Scenario, context: Context): Promise<ScenarioRep
   return {
     name: scenario.name,
     title: scenario.title,
+    setup: scenario.setup,
     medians: mediansOf(record.samples),
     failures: Object.fromEntries(record.failures),
     verdicts: judge(scenario.targets, record.samples),

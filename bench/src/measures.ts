@@ -1,10 +1,14 @@
 /** Everything a scenario can measure, and how to print it. */
 export const measures = {
-  perSecond: { title: "per second", digits: 0 },
   cpuMicros: { title: "CPU µs each", digits: 1 },
   cpuMillis: { title: "CPU ms", digits: 0 },
-  framesPerSecond: { title: "frames per second", digits: 0 },
-  framesEach: { title: "frames each", digits: 0 },
+  perSecond: { title: "per second", digits: 0 },
+  framesEach: { title: "frames each", digits: 1 },
+  syncsEach: { title: "syncs each", digits: 2 },
+  p50Millis: { title: "p50 ms", digits: 2 },
+  p99Millis: { title: "p99 ms", digits: 2 },
+  waitMillis: { title: "ms that others wait", digits: 1 },
+  fileShare: { title: "file size after pruning / before", digits: 2 },
   streamKilobytes: { title: "RSS KB per stream", digits: 2 },
   heldBytes: { title: "heap bytes held per closed stream", digits: 0 },
   openRssKilobytes: { title: "RSS KB per open conversation", digits: 2 },
@@ -21,10 +25,5 @@ export type Sample = Partial<Record<Measure, number>>;
 export type Samples = ReadonlyMap<string, readonly Sample[]>;
 
 export function series(samples: Samples, label: string, measure: Measure): number[] {
-  const values: number[] = [];
-  for (const sample of samples.get(label) ?? []) {
-    const value = sample[measure];
-    if (value !== undefined) values.push(value);
-  }
-  return values;
+  return (samples.get(label) ?? []).flatMap((sample) => sample[measure] ?? []);
 }

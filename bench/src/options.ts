@@ -13,8 +13,8 @@ export const usage = `Usage: npm run bench -- [options]
   --only <names>   run only these scenarios, separated by commas
   --rounds <n>     rounds per scenario (default 5)
   --quick          small sizes and one round, to see that everything runs; targets are shown but
-                   not enforced, and no results are written
-  --help           this text and the names of the scenarios`;
+                   not enforced, and no results are written (about a minute)
+  --help           this text and what each scenario compares`;
 
 export class UsageError extends Error {}
 

@@ -5,6 +5,7 @@ import type { Verdict } from "./verdict.ts";
 export interface ScenarioReport {
   name: string;
   title: string;
+  setup: string;
   /** Medians over the rounds, by contestant. */
   medians: Record<string, Sample>;
   failures: Record<string, string>;
@@ -29,11 +30,13 @@ export function mediansOf(samples: Samples): Record<string, Sample> {
 export function printReport(report: ScenarioReport): string {
   const lines = ["", `${report.title}  [${report.name}]`, ...table(report.medians)];
   for (const [label, reason] of Object.entries(report.failures)) lines.push(`  ! ${label}: ${reason}`);
-  for (const { text, value, met } of report.verdicts) {
-    const measured = value === undefined ? "not measured" : value.toFixed(value >= 100 ? 0 : 2);
-    lines.push(`  ${met ? "✓" : "✗"} ${text}: ${measured}`);
-  }
+  for (const verdict of report.verdicts) lines.push(`  ${printVerdict(verdict)}`);
   return lines.join("\n");
+}
+
+export function printVerdict({ text, value, met }: Verdict): string {
+  const measured = value === undefined ? "not measured" : value.toFixed(value >= 100 ? 0 : 2);
+  return `${met ? "✓" : "✗"} ${text}: ${measured}`;
 }
 
 function table(medians: Record<string, Sample>): string[] {

@@ -6,6 +6,7 @@ import { scenarios } from "./scenarios/index.ts";
 const report = (name: string, title = name): ScenarioReport => ({
   name,
   title,
+  setup: "",
   medians: {},
   failures: {},
   verdicts: [],
@@ -27,7 +28,7 @@ it("records every scenario of a run with its commit, gRPC and links too", () => 
   expect(order).toEqual(expect.arrayContaining(["grpc-send", "grpc-stream", "link-frames", "link-sessions"]));
 });
 
-it("keeps the other scenarios of the day when some are run again", () => {
+it("keeps the other scenarios of the commit when some are run again", () => {
   const run = (commit: string) => ({ commit, at: "2026-01-02T03:04:05.000Z", rounds: 5 });
   const first = mergeResults(undefined, run("one"), [report("b"), report("a")], ["a", "b", "c"]);
   const second = mergeResults(first, run("two"), [report("b", "again"), report("c")], ["a", "b", "c"]);

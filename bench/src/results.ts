@@ -18,10 +18,16 @@ export interface Results {
   scenarios: RecordedScenario[];
 }
 
-/** Merges the reports into the day's results; a scenario that was run again replaces its earlier run. */
+interface Run {
+  readonly commit: string;
+  readonly at: string;
+  readonly rounds: number;
+}
+
+/** Merges the reports into earlier results of the commit; a scenario that was run again replaces its earlier run. */
 export function mergeResults(
   earlier: Results | undefined,
-  run: { readonly commit: string; readonly at: string; readonly rounds: number },
+  run: Run,
   reports: readonly ScenarioReport[],
   order: readonly string[],
 ): Results {
@@ -32,24 +38,23 @@ export function mergeResults(
   return { date: run.at.slice(0, 10), machine, scenarios };
 }
 
-/** Writes the file of the day and returns its path. */
+/** Writes `<date>-<commit>.json` and returns its path. */
 export async function recordResults(
   folder: string,
   rounds: number,
   reports: readonly ScenarioReport[],
   order: readonly string[],
-): Promise<string> {
-  const at = new Date().toISOString();
-  const name = `${at.slice(0, 10)}.json`;
+): Promise<string[]> {
+  const run: Run = { commit: currentCommit(folder), at: new Date().toISOString(), rounds };
+  const name = `${run.at.slice(0, 10)}-${run.commit}.json`;
   await mkdir(folder, { recursive: true });
-  const file = join(folder, name);
-  const earlier = await readFile(file, "utf8").then(
+  const earlier = await readFile(join(folder, name), "utf8").then(
     (text) => JSON.parse(text) as Results,
     () => undefined,
   );
-  const results = mergeResults(earlier, { commit: currentCommit(folder), at, rounds }, reports, order);
-  await writeFile(file, `${JSON.stringify(results, null, 2)}\n`);
-  return `bench/results/${name}`;
+  const results = mergeResults(earlier, run, reports, order);
+  await writeFile(join(folder, name), `${JSON.stringify(results, null, 2)}\n`);
+  return [`bench/results/${name}`];
 }
 
 function currentCommit(folder: string): string {

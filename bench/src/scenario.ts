@@ -1,8 +1,9 @@
+import type { LoadResult } from "./client/load.ts";
 import { type Contestant, type ContestantName, launch } from "./contestants/launch.ts";
-import type { AgentName, LinkSettings, Settings } from "./contestants/protocol.ts";
+import type { Settings } from "./contestants/protocol.ts";
 import type { Sample, Samples } from "./measures.ts";
 import type { Target } from "./verdict.ts";
-import type { Workspace } from "./workspace.ts";
+import type { StoreKind, Workspace } from "./workspace.ts";
 
 export interface Context {
   rounds: number;
@@ -14,17 +15,19 @@ export interface Context {
 export interface Scenario {
   name: string;
   title: string;
+  /** How the others are set up, and why their work is the same. */
+  setup: string;
   targets: readonly Target[];
   run(context: Context, record: Recorder): Promise<void>;
 }
 
 /** One contestant of a comparison. */
-export interface Entry {
+export interface Entry extends Omit<Settings, "store"> {
   label: string;
   contestant: ContestantName;
-  agent: AgentName;
-  store: "memory" | "sqlite";
-  link?: LinkSettings;
+  store: StoreKind;
+  /** Fraction of the counts, for a contestant that is many times slower. Default: 1. */
+  share?: number;
 }
 
 /** Collects samples and failures by label. */
@@ -47,6 +50,30 @@ export class Recorder {
   }
 }
 
+interface Comparison extends Omit<Scenario, "run"> {
+  entries: readonly Entry[];
+  /** Numbers of requests (or streams, or messages), never times: every contestant then does all of its work. */
+  counts: { readonly warmUp: number; readonly measured: number; readonly quick: number };
+  load(contestant: Contestant, context: Context, entry: Entry): (count: number) => Promise<LoadResult>;
+  /** Units within each request that the CPU is counted by. Default: 1. */
+  unitsEach?(context: Context): number;
+}
+
+/** A scenario that puts the same load on all entries. */
+export function comparison({ entries, counts, load, unitsEach, ...scenario }: Comparison): Scenario {
+  return {
+    ...scenario,
+    run: (context, record) =>
+      compare(context, record, entries, async (contestant, entry) => {
+        const { share = 1 } = entry;
+        const run = load(contestant, context, entry);
+        await run(Math.ceil(context.size(counts.warmUp, counts.quick) * share));
+        const measured = Math.ceil(context.size(counts.measured, counts.quick) * share);
+        return costOf(contestant, () => run(measured), unitsEach?.(context));
+      }),
+  };
+}
+
 /**
  * Measures all entries in every round, each in a fresh process with a fresh store, so that no round
  * inherits the heap of an earlier one. Every other round is in reverse order, so that no entry always goes first.
@@ -61,13 +88,27 @@ export async function compare(
     for (const entry of round % 2 === 0 ? entries : entries.toReversed()) {
       if (record.failures.has(entry.label)) continue;
       try {
-        const store = context.workspace.newStore(entry.store);
-        const settings = { agent: entry.agent, store, ...(entry.link && { link: entry.link }) };
+        const settings = { ...entry, store: context.workspace.newStore(entry.store) };
         const sample = await withContestant(entry.contestant, settings, (contestant) => measure(contestant, entry));
         record.add(entry.label, sample);
       } catch (error) {
         record.fail(entry.label, error);
       }
+    }
+  }
+}
+
+/** Measures by label, in turn on warm servers; a first round is the warm-up. */
+export async function inTurn(
+  context: Context,
+  record: Recorder,
+  measurements: Readonly<Record<string, () => Promise<Sample>>>,
+): Promise<void> {
+  const all = Object.entries(measurements);
+  for (let round = -1; round < context.rounds; round++) {
+    for (const [label, measure] of round % 2 === 0 ? all : all.toReversed()) {
+      const sample = await measure();
+      if (round >= 0) record.add(label, sample);
     }
   }
 }
@@ -85,14 +126,14 @@ export async function withContestant<Result>(
   }
 }
 
-/** Runs some work and returns its throughput and the server's CPU cost per unit. */
-export async function costOf(
-  contestant: Contestant,
-  work: () => Promise<{ completed: number; seconds: number }>,
-  unitsEach = 1,
-): Promise<{ perSecond: number; cpuMicros: number }> {
+/** Runs some work and returns what it cost the server: CPU per unit. */
+export async function costOf(contestant: Contestant, work: () => Promise<LoadResult>, unitsEach = 1): Promise<Sample> {
   const before = await contestant.cpu();
-  const { completed, seconds } = await work();
+  const { completed, frames, seconds } = await work();
   const after = await contestant.cpu();
-  return { perSecond: completed / seconds, cpuMicros: (after - before) / (completed * unitsEach) };
+  return {
+    cpuMicros: (after - before) / (completed * unitsEach),
+    perSecond: completed / seconds,
+    ...(frames !== completed && { framesEach: frames / completed }),
+  };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { median, medianOfPairs } from "./statistics.ts";
+import { median, medianOfPairs, quantile } from "./statistics.ts";
 
 describe("median", () => {
   it("is the middle of an odd number of values, whatever their order", () => {
@@ -16,6 +16,15 @@ describe("median", () => {
     median(values);
     expect(values).toEqual([3, 1, 2]);
     expect(() => median([])).toThrow(RangeError);
+  });
+});
+
+describe("quantile", () => {
+  it("is a value that the fraction of all values does not exceed", () => {
+    const values = Array.from({ length: 100 }, (_, index) => 100 - index);
+    expect([quantile(values, 0.5), quantile(values, 0.99), quantile(values, 0)]).toEqual([50, 99, 1]);
+    expect(quantile([7], 0.99)).toBe(7);
+    expect(() => quantile([], 0.5)).toThrow(RangeError);
   });
 });
 

@@ -5,6 +5,8 @@ import { runLoad, sends } from "./client/load.ts";
 import type { Endpoint } from "./client/requests.ts";
 import { withContestant } from "./scenario.ts";
 
+export type StoreKind = "memory" | "sqlite";
+
 /**
  * Scratch files of one run, next to the results and not in the system's temporary folder, which is
  * often in memory, where a durable write costs nothing.
@@ -30,7 +32,7 @@ export class Workspace {
     return join(this.#folder, name);
   }
 
-  newStore(kind: "memory" | "sqlite"): string {
+  newStore(kind: StoreKind): string {
     return kind === "memory" ? "memory:" : `sqlite:${this.path(`store-${++this.#stores}.db`)}`;
   }
 
@@ -57,9 +59,10 @@ export class Workspace {
 }
 
 export async function fillTasks(endpoint: Endpoint, tasks: number): Promise<void> {
-  await runLoad(endpoint, 64, { requests: tasks }, sends(endpoint));
+  await runLoad(endpoint, { connections: 64, count: tasks }, sends);
 }
 
-function fileOf(store: string): string {
+/** The database file of a store. */
+export function fileOf(store: string): string {
   return store.slice("sqlite:".length);
 }

@@ -1,7 +1,7 @@
 import { connect, constants } from "node:http2";
 import { chunkCharacter } from "../contestants/protocol.ts";
 import { GrpcSession } from "./grpc-session.ts";
-import type { LoadResult, Until } from "./load.ts";
+import type { LoadResult } from "./load.ts";
 
 /** Uses a hand-written gRPC client, so that its cost is small compared to the servers. */
 export interface GrpcLoad {
@@ -15,26 +15,24 @@ export interface GrpcLoad {
   readonly textBytes: number;
 }
 
-export async function runGrpcLoad(load: GrpcLoad, until: Until): Promise<LoadResult> {
+let serial = 0;
+
+export async function runGrpcLoad(load: GrpcLoad, count: number): Promise<LoadResult> {
   const path = `/lf.a2a.v1.A2AService/${load.method}`;
   await checkStatus(load, path);
   const sessions = await Promise.all(Array.from({ length: load.sessions }, () => GrpcSession.open(load.port, path)));
   const start = performance.now();
-  const end = "seconds" in until ? start + until.seconds * 1000 : Infinity;
-  let left = "requests" in until ? until.requests : Infinity;
-  let completed = 0;
+  let left = count;
   let frames = 0;
-  let serial = 0;
   const work = async (session: GrpcSession) => {
-    while (left-- > 0 && performance.now() < end) {
+    while (left-- > 0) {
       const answer = await session.call(requestBytes(`m-${serial++}`, load.text));
       frames += checked(answer, load);
-      completed++;
     }
   };
   try {
     await Promise.all(sessions.flatMap((session) => Array.from({ length: load.callsEach }, () => work(session))));
-    return { completed, frames, seconds: (performance.now() - start) / 1000 };
+    return { completed: count, frames, seconds: (performance.now() - start) / 1000 };
   } finally {
     for (const session of sessions) session.close();
   }

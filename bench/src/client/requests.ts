@@ -5,56 +5,76 @@ export interface Endpoint {
   grpcPort?: number;
 }
 
-export interface MessageOptions {
-  text?: string;
-  taskId?: string;
-  contextId?: string;
-  configuration?: { historyLength?: number; returnImmediately?: boolean };
+/** A request as it is sent; `body` is encoded as JSON. */
+export interface HttpRequest {
+  /** Relative to the path of the endpoint. */
+  path?: string;
+  headers?: Readonly<Record<string, string>>;
+  body: unknown;
 }
 
-const counterDigits = "0".repeat(12);
+/** Stands in the body of a templated request for an id that is new each time. */
+export const uniqueId = "unique-000000-000000000000";
 
-export function rpcRequest(endpoint: Endpoint, method: string, params: unknown): Buffer {
-  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+const version = { "A2A-Version": "1.0" };
+
+export function rpc(method: string, params: unknown, headers: Readonly<Record<string, string>> = version): HttpRequest {
+  return { headers, body: { jsonrpc: "2.0", id: 1, method, params } };
+}
+
+/** `SendMessage` of A2A 1.0, or another method that takes the same. */
+export function message(
+  text: string,
+  more: { configuration?: object; ids?: object; method?: string } = {},
+): HttpRequest {
+  const { configuration, ids, method = "SendMessage" } = more;
+  return rpc(method, {
+    message: { messageId: uniqueId, role: "ROLE_USER", parts: [{ text }], ...ids },
+    ...(configuration && { configuration }),
+  });
+}
+
+export function requestBytes(endpoint: Endpoint, { path = "", headers = {}, body }: HttpRequest): Buffer {
+  const text = JSON.stringify(body);
+  const named = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   return Buffer.from(
-    `POST ${endpoint.path} HTTP/1.1\r\n` +
+    `POST ${endpoint.path}${path} HTTP/1.1\r\n` +
       `Host: 127.0.0.1:${endpoint.port}\r\n` +
       "Content-Type: application/json\r\n" +
-      "A2A-Version: 1.0\r\n" +
-      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      named.join("") +
+      `Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
   );
 }
 
-/**
- * A message request with a new `messageId` each time, incremented inside the prebuilt bytes so that
- * the client spends no time on building requests.
- */
-export class MessageTemplate {
-  readonly #bytes: Buffer;
-  readonly #lastDigit: number;
+let templates = 0;
 
-  constructor(
-    endpoint: Endpoint,
-    method: "SendMessage" | "SendStreamingMessage",
-    prefix: string,
-    options: MessageOptions = {},
-  ) {
-    const { text = "hello", configuration, ...ids } = options;
-    const messageId = `${prefix}-${counterDigits}`;
-    this.#bytes = rpcRequest(endpoint, method, {
-      message: { messageId, role: "ROLE_USER", parts: [{ text }], ...ids },
-      ...(configuration ? { configuration } : {}),
-    });
-    this.#lastDigit = this.#bytes.indexOf(messageId) + messageId.length - 1;
+/**
+ * A request whose ids are new each time, also among all templates of the process. They are counted up inside the prebuilt
+ * bytes, so that the client spends no time on building requests.
+ */
+export class RequestTemplate {
+  readonly #bytes: Buffer;
+  /** Where the last digits of the ids are. */
+  readonly #ends: number[] = [];
+
+  constructor(endpoint: Endpoint, request: HttpRequest) {
+    this.#bytes = requestBytes(endpoint, request);
+    const first = uniqueId.replace("000000", String(++templates).padStart(6, "0"));
+    for (let at = this.#bytes.indexOf(uniqueId); at >= 0; at = this.#bytes.indexOf(uniqueId, at + 1)) {
+      this.#bytes.write(first, at);
+      this.#ends.push(at + uniqueId.length - 1);
+    }
   }
 
   /** The returned buffer is reused: call again only after the response has arrived. */
   next(): Buffer {
     const nine = 57;
     const zero = 48;
-    let at = this.#lastDigit;
-    while (this.#bytes[at] === nine) this.#bytes[at--] = zero;
-    this.#bytes[at] = this.#bytes[at]! + 1;
+    for (const end of this.#ends) {
+      let at = end;
+      while (this.#bytes[at] === nine) this.#bytes[at--] = zero;
+      this.#bytes[at] = this.#bytes[at]! + 1;
+    }
     return this.#bytes;
   }
 }

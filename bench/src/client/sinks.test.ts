@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { MessageTemplate } from "./requests.ts";
+import { message, RequestTemplate, uniqueId } from "./requests.ts";
 import { StreamSink } from "./sinks.ts";
 
 function feed(expected: number, pieces: readonly string[]): StreamSink {
@@ -26,14 +26,21 @@ describe("StreamSink", () => {
   });
 });
 
-describe("MessageTemplate", () => {
-  it("counts its message ids up in place, with carry", () => {
-    const template = new MessageTemplate({ port: 1, path: "/a" }, "SendMessage", "c1", { taskId: "t" });
-    const seen = Array.from({ length: 101 }, () => {
+describe("RequestTemplate", () => {
+  const endpoint = { port: 1, path: "/a" };
+  const idsOf = (template: RequestTemplate, count: number): string[] =>
+    Array.from({ length: count }, () => {
       const [, body] = template.next().toString().split("\r\n\r\n");
-      return JSON.parse(body!).params.message as { messageId: string; taskId: string };
+      const { messageId, contextId } = JSON.parse(body!).params.message as Record<string, string>;
+      expect(contextId).toBe(messageId);
+      return messageId!;
     });
-    expect(new Set(seen.map((message) => message.messageId)).size).toBe(101);
-    expect(seen.at(-1)).toMatchObject({ messageId: "c1-000000000101", taskId: "t" });
+
+  it("counts its ids up in place, with carry, and shares none with another template", () => {
+    const request = message("hello", { ids: { contextId: uniqueId } });
+    const first = idsOf(new RequestTemplate(endpoint, request), 101);
+    const second = idsOf(new RequestTemplate(endpoint, request), 101);
+    expect(first.at(-1)).toMatch(/-000000000101$/);
+    expect(new Set([...first, ...second]).size).toBe(202);
   });
 });

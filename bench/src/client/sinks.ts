@@ -65,7 +65,3 @@ export class StreamSink implements ResponseSink {
     return this.text === this.#expected && this.#tail.includes(completed);
   }
 }
-
-export function saysCompleted(body: Buffer): boolean {
-  return body.includes(completed);
-}

@@ -1,11 +1,13 @@
 import { randomUUID } from "node:crypto";
 import type { AddressInfo } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 import { type AgentCard, type Artifact, type Part, TaskState } from "@a2a-js/sdk";
 import {
   AgentEvent,
   type AgentExecutor,
   DefaultRequestHandler,
   type ExecutionEventBus,
+  InMemoryPushNotificationStore,
   InMemoryTaskStore,
   type RequestContext,
 } from "@a2a-js/sdk/server";
@@ -15,7 +17,7 @@ import { Server, ServerCredentials } from "@grpc/grpc-js";
 import express from "express";
 import { openSqliteTaskStore } from "./a2a-js-sqlite-store.ts";
 import { runContestant } from "./child.ts";
-import { type AgentName, chunkText } from "./protocol.ts";
+import { type AgentName, chunkText, requestedChunks } from "./protocol.ts";
 
 type Execute = (context: RequestContext, bus: ExecutionEventBus) => Promise<void>;
 
@@ -29,11 +31,12 @@ async function echo(context: RequestContext, bus: ExecutionEventBus): Promise<vo
 
 async function stream(context: RequestContext, bus: ExecutionEventBus): Promise<void> {
   const content = context.userMessage.parts[0]?.content;
-  const chunks = content?.$case === "text" ? Number(content.value) : 0;
+  const { count, pauseMillis } = requestedChunks(content?.$case === "text" ? content.value : "");
   const artifact = artifactOf("text", [textPart(chunkText)]);
   publishWorking(context, bus);
-  for (let chunk = 0; chunk < chunks; chunk++) {
-    publishArtifact(context, bus, { ...artifact }, chunk > 0, chunk === chunks - 1);
+  for (let chunk = 0; chunk < count; chunk++) {
+    if (pauseMillis > 0) await pause(pauseMillis);
+    publishArtifact(context, bus, { ...artifact }, chunk > 0, chunk === count - 1);
   }
   publishCompleted(context, bus);
 }
@@ -77,7 +80,7 @@ function publishCompleted({ taskId, contextId }: RequestContext, bus: ExecutionE
   bus.publish(AgentEvent.statusUpdate({ taskId, contextId, status, metadata: undefined }));
 }
 
-function cardOf(name: string): AgentCard {
+function cardOf(name: string, pushNotifications: boolean): AgentCard {
   return {
     name,
     description: "Agent under measurement.",
@@ -87,7 +90,7 @@ function cardOf(name: string): AgentCard {
     ],
     provider: undefined,
     version: "1.0.0",
-    capabilities: { streaming: true, pushNotifications: false, extensions: [], extendedAgentCard: false },
+    capabilities: { streaming: true, pushNotifications, extensions: [], extendedAgentCard: false },
     securitySchemes: {},
     securityRequirements: [],
     defaultInputModes: ["text/plain"],
@@ -97,13 +100,19 @@ function cardOf(name: string): AgentCard {
   };
 }
 
-await runContestant(async ({ agent, store }) => {
+await runContestant(async ({ agent, push = false, store }) => {
   const execute = executes[agent];
   if (!execute) throw new Error(`a2a-js has no agent "${agent}"`);
   const executor: AgentExecutor = { execute, cancelTask: async () => {} };
   const taskStore =
     store === "memory:" ? new InMemoryTaskStore() : await openSqliteTaskStore(store.slice("sqlite:".length));
-  const requestHandler = new DefaultRequestHandler(cardOf(agent), taskStore, executor);
+  const requestHandler = new DefaultRequestHandler(
+    cardOf(agent, push),
+    taskStore,
+    executor,
+    undefined,
+    push ? new InMemoryPushNotificationStore() : undefined,
+  );
   const app = express();
   app.use("/.well-known/agent-card.json", agentCardHandler({ agentCardProvider: requestHandler }));
   app.use("/a2a/jsonrpc", jsonRpcHandler({ requestHandler, userBuilder: UserBuilder.noAuthentication }));

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 import { runContestant } from "./child.ts";
-import { type AgentName, chunkText } from "./protocol.ts";
+import { type AgentName, chunkText, requestedChunks } from "./protocol.ts";
 
 /**
  * The baseline: `node:http` that parses the request and responds as an agent server would, with no
@@ -10,15 +11,18 @@ import { type AgentName, chunkText } from "./protocol.ts";
  */
 interface SendRequest {
   id: number;
-  params: { message: { messageId: string; role: string; parts: { text: string }[] } };
+  params: {
+    message: { messageId: string; role: string; parts: { text: string }[] };
+    configuration?: { historyLength?: number };
+  };
 }
 
-type Answer = (request: SendRequest, response: ServerResponse) => void;
+type Answer = (request: SendRequest, response: ServerResponse) => void | Promise<void>;
 
 const answers: Partial<Record<AgentName, Answer>> = { echo, stream, hold };
 
 function echo(request: SendRequest, response: ServerResponse): void {
-  const { message } = request.params;
+  const { message, configuration } = request.params;
   const body = Buffer.from(
     JSON.stringify({
       jsonrpc: "2.0",
@@ -29,7 +33,7 @@ function echo(request: SendRequest, response: ServerResponse): void {
           contextId: randomUUID(),
           status: { state: "TASK_STATE_COMPLETED", timestamp: new Date().toISOString() },
           artifacts: [{ artifactId: randomUUID(), name: "echo", parts: message.parts }],
-          history: [message],
+          ...(configuration?.historyLength !== 0 && { history: [message] }),
         },
       },
     }),
@@ -38,18 +42,19 @@ function echo(request: SendRequest, response: ServerResponse): void {
   response.end(body);
 }
 
-function stream(request: SendRequest, response: ServerResponse): void {
+async function stream(request: SendRequest, response: ServerResponse): Promise<void> {
   const taskId = randomUUID();
   const contextId = randomUUID();
   const artifactId = randomUUID();
-  const chunks = Number(request.params.message.parts[0]?.text);
+  const { count, pauseMillis } = requestedChunks(request.params.message.parts[0]?.text ?? "");
   openEvents(response);
   writeEvent(response, request.id, {
     task: { id: taskId, contextId, status: { state: "TASK_STATE_WORKING", timestamp: new Date().toISOString() } },
   });
-  for (let chunk = 0; chunk < chunks; chunk++) {
+  for (let chunk = 0; chunk < count; chunk++) {
+    if (pauseMillis > 0) await pause(pauseMillis);
     const artifact = { artifactId, name: "text", parts: [{ text: chunkText }] };
-    const lastChunk = chunk === chunks - 1;
+    const lastChunk = chunk === count - 1;
     writeEvent(response, request.id, { artifactUpdate: { taskId, contextId, artifact, append: chunk > 0, lastChunk } });
   }
   const status = { state: "TASK_STATE_COMPLETED", timestamp: new Date().toISOString() };

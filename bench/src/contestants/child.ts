@@ -1,6 +1,7 @@
-import type { Question, Ready, Reply, Settings } from "./protocol.ts";
+import type { Endpoint } from "../client/requests.ts";
+import type { Question, Reply, Settings } from "./protocol.ts";
 
-interface Running extends Ready {
+interface Running extends Endpoint {
   close(): Promise<void> | void;
 }
 

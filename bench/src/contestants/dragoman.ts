@@ -1,6 +1,7 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { defineAgent, serve } from "dragoman";
 import { runContestant } from "./child.ts";
-import { type AgentName, chunkText, linkCredentials } from "./protocol.ts";
+import { type AgentName, chunkText, linkCredentials, requestedChunks } from "./protocol.ts";
 
 const about = { description: "Agent under measurement.", version: "1.0.0", skills: [] };
 
@@ -18,7 +19,8 @@ const agents = {
     ...about,
     async *run(turn) {
       yield turn.working();
-      yield* turn.stream("text", chunks(Number(turn.text)));
+      const { count, pauseMillis } = requestedChunks(turn.text);
+      yield* turn.stream("text", pauseMillis === 0 ? chunks(count) : pacedChunks(count, pauseMillis));
     },
   }),
   hold: defineAgent({
@@ -51,16 +53,24 @@ function* chunks(count: number): Generator<string> {
   for (let chunk = 0; chunk < count; chunk++) yield chunkText;
 }
 
-await runContestant(async ({ agent, link, store }) => {
+async function* pacedChunks(count: number, pauseMillis: number): AsyncGenerator<string> {
+  for (let chunk = 0; chunk < count; chunk++) {
+    await pause(pauseMillis);
+    yield chunkText;
+  }
+}
+
+await runContestant(async ({ agent, beside, link, options, store }) => {
   const server = await serve({
     host: "127.0.0.1",
     port: 0,
     store,
-    agents: { [agent]: agents[agent] },
+    agents: { [agent]: agents[agent], ...(beside && { [beside]: agents[beside] }) },
     log: false,
     ...(link && { xiaoyi: { links: [{ agent, ...linkCredentials, url: link.url }] } }),
     // At this rate chunks would be merged; the other contestants send every one, so Dragoman must, too.
     limits: { mergeAfter: Number.POSITIVE_INFINITY },
+    ...options,
   });
   const grpcPort = Number(server.grpc?.split(":").at(-1));
   return { port: server.port, path: `/agents/${agent}`, grpcPort, close: () => server.close() };

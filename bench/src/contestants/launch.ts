@@ -9,6 +9,7 @@ export type ContestantName = "dragoman" | "a2a-js" | "bare" | "bare-grpc" | "bar
 export interface Contestant extends Endpoint {
   /** CPU microseconds that the server process has used since its start. */
   cpu(): Promise<number>;
+  readonly pid: number;
   /** Memory after garbage collection. */
   memory(): Promise<Memory>;
   stop(): Promise<void>;
@@ -31,6 +32,7 @@ export async function launch(name: ContestantName, settings: Settings): Promise<
   const { ready } = await nextReply(child, "ready", complaint);
   return {
     ...ready,
+    pid: child.pid!,
     cpu: async () => (await ask("cpu", "cpu")).cpu,
     memory: async () => (await ask("memory", "memory")).memory,
     stop: () => stop(child),

@@ -1,3 +1,6 @@
+import type { ServeOptions } from "dragoman";
+import type { Endpoint } from "../client/requests.ts";
+
 /** What a contestant serves. Each process serves one agent, so that none pays for unused routes. */
 export interface Settings {
   agent: AgentName;
@@ -5,9 +8,15 @@ export interface Settings {
   store: string;
   /** The Xiaoyi platform that the agent connects to. */
   link?: LinkSettings;
+  /** `@a2a-js/sdk` only: with push notifications, which cost it something in every send. */
+  push?: boolean;
+  /** Dragoman only: another agent, served beside. */
+  beside?: AgentName;
+  /** Dragoman only: further options. */
+  options?: Pick<ServeOptions, "times" | "xiaoyi">;
 }
 
-export interface LinkSettings {
+interface LinkSettings {
   url: string;
   /** Bare contestant only: send the whole response in one frame. */
   onlyFinal?: boolean;
@@ -27,9 +36,9 @@ export const linkCredentials: LinkCredentials = {
 };
 
 /**
- * `echo` completes a task with one artifact; `stream` sends as many chunks as the message requests;
- * `hold` works until it is cancelled, `linger` does the same after sending some output; `ask` requires input at every
- * turn.
+ * `echo` completes a task with one artifact; `stream` sends as many chunks as the message requests, with the pause it
+ * requests before each; `hold` works until it is cancelled, `linger` does the same after sending some output; `ask`
+ * requires input at every turn.
  */
 export type AgentName = "echo" | "stream" | "hold" | "linger" | "ask";
 
@@ -40,16 +49,15 @@ export interface Memory {
 
 export type Question = "cpu" | "memory" | "stop";
 
-/** `grpcPort` is set if the contestant also serves gRPC. */
-export interface Ready {
-  port: number;
-  path: string;
-  grpcPort?: number;
-}
-
-export type Reply = { ready: Ready } | { cpu: number } | { memory: Memory };
+export type Reply = { ready: Endpoint } | { cpu: number } | { memory: Memory };
 
 /** The content of streamed chunks. It occurs nowhere else on the wire, so counting it counts the text. */
 export const chunkCharacter = "~";
 export const chunkBytes = 20;
 export const chunkText = chunkCharacter.repeat(chunkBytes);
+
+/** Reads how many chunks a message requests and the pause before each, in milliseconds. */
+export function requestedChunks(text: string): { count: number; pauseMillis: number } {
+  const [count = 0, pauseMillis = 0] = text.split(" ").map(Number);
+  return { count, pauseMillis };
+}

@@ -1,70 +1,55 @@
 import { type GrpcLoad, runGrpcLoad } from "../client/grpc-load.ts";
 import type { Contestant } from "../contestants/launch.ts";
-import { chunkBytes } from "../contestants/protocol.ts";
-import { type Context, compare, costOf, type Entry, type Scenario } from "../scenario.ts";
+import { type AgentName, chunkBytes } from "../contestants/protocol.ts";
+import { comparison, type Entry } from "../scenario.ts";
 
 const sessions = 4;
 const sendsEach = 16;
 const streamsEach = 2;
 const chunks = 200;
 
-function measure(context: Context, load: (port: number) => GrpcLoad) {
-  return async (contestant: Contestant) => {
-    const grpc = load(contestant.grpcPort ?? Number.NaN);
-    let framesEach = 0;
-    const run = async (seconds: number) => {
-      const result = await runGrpcLoad(grpc, { seconds });
-      framesEach = result.frames / result.completed;
-      return result;
-    };
-    await run(context.size(1.5, 0.3));
-    const cost = await costOf(contestant, () => run(context.size(2.5, 0.4)));
-    return grpc.method === "SendMessage" ? cost : { ...cost, framesEach };
-  };
+function entriesFor(agent: AgentName, share: number): Entry[] {
+  return [
+    { label: "bare grpc-js", contestant: "bare-grpc", agent, store: "memory" },
+    { label: "dragoman gRPC", contestant: "dragoman", agent, store: "memory" },
+    { label: "a2a-js gRPC", contestant: "a2a-js", agent, store: "memory", share },
+  ];
 }
 
-const sendEntries: Entry[] = [
-  { label: "dragoman gRPC", contestant: "dragoman", agent: "echo", store: "memory" },
-  { label: "a2a-js gRPC", contestant: "a2a-js", agent: "echo", store: "memory" },
-  { label: "bare grpc-js", contestant: "bare-grpc", agent: "echo", store: "memory" },
-];
+function loadOf(load: Omit<GrpcLoad, "port" | "sessions">) {
+  return ({ grpcPort = Number.NaN }: Contestant) =>
+    (count: number) =>
+      runGrpcLoad({ ...load, port: grpcPort, sessions }, count);
+}
 
-export const grpcSend: Scenario = {
+const setup =
+  "@a2a-js/sdk serves its gRPC service with grpc-js; tasks are in memory, three events each. Bare grpc-js is the library " +
+  "alone, without a codec:";
+
+export const grpcSend = comparison({
   name: "grpc-send",
   title: `blocking send over gRPC, tasks in memory, ${sessions * sendsEach} calls at a time`,
-  targets: [{ measure: "perSecond", of: "dragoman gRPC", times: "a2a-js gRPC", atLeast: 3 }],
-  run: (context, record) =>
-    compare(
-      context,
-      record,
-      sendEntries,
-      measure(context, (port) => ({
-        port,
-        method: "SendMessage",
-        text: "hello",
-        sessions,
-        callsEach: sendsEach,
-        textBytes: 0,
-      })),
-    ),
-};
+  setup: `${setup} it returns the bytes it received.`,
+  targets: [
+    { measure: "cpuMicros", of: "a2a-js gRPC", times: "dragoman gRPC", atLeast: 3.5 },
+    { measure: "cpuMicros", of: "dragoman gRPC", times: "bare grpc-js", atMost: 1.6 },
+  ],
+  entries: entriesFor("echo", 0.25),
+  counts: { warmUp: 15_000, measured: 25_000, quick: 800 },
+  load: loadOf({ method: "SendMessage", text: "hello", callsEach: sendsEach, textBytes: 0 }),
+});
 
-export const grpcStream: Scenario = {
+export const grpcStream = comparison({
   name: "grpc-stream",
-  title: `streaming send over gRPC, ${chunks} chunks of ${chunkBytes} bytes, ${sessions * streamsEach} streams at a time`,
-  targets: [{ measure: "perSecond", of: "dragoman gRPC", times: "a2a-js gRPC", atLeast: 20 }],
-  run: (context, record) =>
-    compare(
-      context,
-      record,
-      sendEntries.slice(0, 2).map((entry) => ({ ...entry, agent: "stream" as const })),
-      measure(context, (port) => ({
-        port,
-        method: "SendStreamingMessage",
-        text: String(chunks),
-        sessions,
-        callsEach: streamsEach,
-        textBytes: chunks * chunkBytes,
-      })),
-    ),
-};
+  title: `streaming send over gRPC, ${chunks} chunks of ${chunkBytes} bytes, ${sessions * streamsEach} streams; per stream`,
+  setup: `${setup} it writes as many messages of the same length.`,
+  targets: [{ measure: "cpuMicros", of: "a2a-js gRPC", times: "dragoman gRPC", atLeast: 30 }],
+  entries: entriesFor("stream", 0.04),
+  counts: { warmUp: 800, measured: 1_200, quick: 100 },
+  load: loadOf({
+    method: "SendStreamingMessage",
+    text: `${chunks} 0`,
+    callsEach: streamsEach,
+    textBytes: chunks * chunkBytes,
+  }),
+});

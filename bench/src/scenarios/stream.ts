@@ -1,35 +1,82 @@
 import { runLoad, streams } from "../client/load.ts";
 import { chunkBytes } from "../contestants/protocol.ts";
-import { compare, costOf, type Entry, type Scenario } from "../scenario.ts";
+import { comparison, costOf, inTurn, type Scenario, withContestant } from "../scenario.ts";
+import type { Target } from "../verdict.ts";
+import { allContestants, setup } from "./send.ts";
 
-const connections = 8;
 const chunks = 200;
+const streamSetup = `${setup} A stream counts only when all its text arrived and the task ended completed; merging of chunks is switched off.`;
 
-const entries: Entry[] = [
-  { label: "dragoman memory", contestant: "dragoman", agent: "stream", store: "memory" },
-  { label: "dragoman SQLite", contestant: "dragoman", agent: "stream", store: "sqlite" },
-  { label: "a2a-js memory", contestant: "a2a-js", agent: "stream", store: "memory" },
-  { label: "bare, a write per event", contestant: "bare", agent: "stream", store: "memory" },
-];
-
-export const stream: Scenario = {
+export const burst = comparison({
   name: "stream",
-  title: `streaming send, ${chunks} chunks of ${chunkBytes} bytes, ${connections} connections`,
+  title: `streaming send, ${chunks} chunks of ${chunkBytes} bytes written at once, 8 streams; per stream`,
+  setup: streamSetup,
   targets: [
-    { measure: "perSecond", of: "dragoman memory", times: "a2a-js memory", atLeast: 50 },
-    { measure: "perSecond", of: "dragoman memory", times: "bare, a write per event", atLeast: 0.8 },
-    { measure: "perSecond", of: "dragoman SQLite", times: "a2a-js memory", atLeast: 25 },
+    { measure: "cpuMicros", of: "dragoman memory", times: "bare node:http", atMost: 1.4 },
+    { measure: "cpuMicros", of: "a2a-js memory", times: "dragoman memory", atLeast: 35 },
+    { measure: "cpuMicros", of: "dragoman SQLite", times: "bare node:http", atMost: 2.4 },
+    { measure: "cpuMicros", of: "a2a-js memory", times: "dragoman SQLite", atLeast: 20 },
   ],
-  run: (context, record) =>
-    compare(context, record, entries, async (contestant) => {
-      let framesEach = 0;
-      const load = async (seconds: number) => {
-        const result = await runLoad(contestant, connections, { seconds }, streams(contestant, chunks, chunkBytes));
-        framesEach = result.frames / result.completed;
-        return result;
-      };
-      await load(context.size(1.5, 0.3));
-      const cost = await costOf(contestant, () => load(context.size(3, 0.4)));
-      return { ...cost, framesEach };
+  entries: allContestants("stream", { memory: 0.04, sqlite: 0.02 }),
+  counts: { warmUp: 1_000, measured: 1_500, quick: 100 },
+  load: (contestant) => (count) => runLoad(contestant, { connections: 8, count }, streams(chunks)),
+});
+
+const pacedStreams = 32;
+const pauseMillis = 20;
+
+export const paced = comparison({
+  name: "paced-stream",
+  title: `streaming send, a chunk of ${chunkBytes} bytes every ${pauseMillis} ms as language models write, ${pacedStreams} streams out of step; per chunk`,
+  setup: `${streamSetup} Each agent waits for its own timer before a chunk, so a durable contestant cannot collect chunks of one stream.`,
+  targets: [
+    { measure: "cpuMicros", of: "dragoman memory", times: "bare node:http", atMost: 1.4 },
+    { measure: "cpuMicros", of: "a2a-js memory", times: "dragoman memory", atLeast: 5 },
+    { measure: "cpuMicros", of: "dragoman SQLite", times: "bare node:http", atMost: 2.5 },
+    { measure: "cpuMicros", of: "a2a-js memory", times: "dragoman SQLite", atLeast: 3 },
+  ],
+  entries: allContestants("stream", { memory: 1, sqlite: 1 }),
+  counts: { warmUp: pacedStreams, measured: pacedStreams, quick: pacedStreams },
+  load: (contestant, context) => (count) =>
+    runLoad(
+      contestant,
+      { connections: pacedStreams, count, spreadMillis: pauseMillis },
+      streams(context.size(chunks, 10), pauseMillis),
+    ),
+  unitsEach: (context) => context.size(chunks, 10),
+});
+
+const stores = ["memory", "sqlite"] as const;
+const lengths = [200, 10_000] as const;
+
+function labelOf(length: (typeof lengths)[number], store: (typeof stores)[number]): string {
+  return `a chunk of ${length.toLocaleString("en")}, ${store}`;
+}
+
+export const longStream: Scenario = {
+  name: "long-stream",
+  title: "cost of one chunk in a stream of 10,000 and in one of 200",
+  setup: "Dragoman beside itself, in turn on one warm server: as many chunks in either case.",
+  targets: stores.map(
+    (store): Target => ({
+      measure: "cpuMicros",
+      of: labelOf(10_000, store),
+      times: labelOf(200, store),
+      atMost: 1.2,
     }),
+  ),
+  async run(context, record) {
+    const total = context.size(100_000, 10_000);
+    for (const store of stores) {
+      const settings = { agent: "stream", store: context.workspace.newStore(store) } as const;
+      await withContestant("dragoman", settings, (contestant) => {
+        const measurements = lengths.map((length) => {
+          const options = { connections: 1, count: total / length };
+          const work = () => runLoad(contestant, options, streams(length));
+          return [labelOf(length, store), () => costOf(contestant, work, length)] as const;
+        });
+        return inTurn(context, record, Object.fromEntries(measurements));
+      });
+    }
+  },
 };
