@@ -29,5 +29,5 @@ export default {
   ignoreExportsUsedInFile: process.argv.includes("--production"),
   // The programs of docs/recipes.md import these.
   ignoreDependencies: ["@hono/node-server", "fastify", "hono"],
-  ignoreBinaries: ["script"],
+  ignoreBinaries: ["script", "strace"],
 } satisfies KnipConfig;

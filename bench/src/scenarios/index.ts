@@ -1,5 +1,9 @@
 import type { Scenario } from "../scenario.ts";
+import { dialects } from "./dialects.ts";
+import { durability } from "./durability.ts";
 import { grpcSend, grpcStream } from "./grpc.ts";
+import { housekeeping } from "./housekeeping.ts";
+import { largeMessages } from "./large.ts";
 import { linkFrames, linkSessions } from "./link.ts";
 import { longTask } from "./long-task.ts";
 import { lookup } from "./lookup.ts";
@@ -7,19 +11,25 @@ import { send } from "./send.ts";
 import { startUp } from "./start-up.ts";
 import { burst, longStream, paced } from "./stream.ts";
 import { subscriptions } from "./subscriptions.ts";
+import { webhooks } from "./webhooks.ts";
 
 /** All scenarios in running order. To add one, add its file and a line here. */
 export const scenarios: readonly Scenario[] = [
   send,
   burst,
   paced,
+  durability,
+  dialects,
   grpcSend,
   grpcStream,
+  webhooks,
   linkFrames,
   linkSessions,
+  largeMessages,
   longTask,
   longStream,
   subscriptions,
   lookup,
+  housekeeping,
   startUp,
 ];
