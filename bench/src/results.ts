@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { cpus } from "node:os";
 import { join } from "node:path";
+import { plot } from "./plot.ts";
 import type { ScenarioReport } from "./report.ts";
 
 /** Ratios are meaningful only within one run, so each scenario records its run. */
@@ -38,7 +39,7 @@ export function mergeResults(
   return { date: run.at.slice(0, 10), machine, scenarios };
 }
 
-/** Writes `<date>-<commit>.json` and returns its path. */
+/** Writes `<date>-<commit>.json` and the plot of it; returns the paths. */
 export async function recordResults(
   folder: string,
   rounds: number,
@@ -54,7 +55,8 @@ export async function recordResults(
   );
   const results = mergeResults(earlier, run, reports, order);
   await writeFile(join(folder, name), `${JSON.stringify(results, null, 2)}\n`);
-  return [`bench/results/${name}`];
+  await writeFile(join(folder, "latest.svg"), plot(results.scenarios, `${run.commit}, ${results.date}`));
+  return [name, "latest.svg"].map((file) => `bench/results/${file}`);
 }
 
 function currentCommit(folder: string): string {
