@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { plot } from "./plot.ts";
+import { isPlottable, plot } from "./plot.ts";
+import { scenarios } from "./scenarios/index.ts";
 
 const send = {
   name: "send",
@@ -18,6 +19,11 @@ describe("plot", () => {
     expect(svg).toContain("100 × · 5.00 ms");
     expect(svg).toContain("a2a-js &lt;memory>");
     expect(svg).toContain("npm run bench, abc");
+  });
+
+  it("needs everything that it shows", () => {
+    expect(isPlottable(scenarios)).toBe(true);
+    expect(isPlottable(scenarios.filter(({ name }) => name !== "send"))).toBe(false);
   });
 
   it("leaves out what was not run, not measured or is not for the plot", () => {

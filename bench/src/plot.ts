@@ -25,6 +25,11 @@ interface Bar {
   times: number;
 }
 
+/** Whether everything that is plotted was run: a part of it must not replace the whole. */
+export function isPlottable(reports: readonly Pick<ScenarioReport, "name">[]): boolean {
+  return Object.keys(groups).every((name) => reports.some((report) => report.name === name));
+}
+
 /**
  * An SVG with the CPU of every contestant as a multiple of the baseline's. The scale is logarithmic: on a linear one
  * all bars but the longest would look the same.

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { cpus } from "node:os";
 import { join } from "node:path";
-import { plot } from "./plot.ts";
+import { isPlottable, plot } from "./plot.ts";
 import type { ScenarioReport } from "./report.ts";
 
 /** Ratios are meaningful only within one run, so each scenario records its run. */
@@ -18,6 +18,8 @@ export interface Results {
   machine: { node: string; platform: string; arch: string; cores: number };
   scenarios: RecordedScenario[];
 }
+
+const plotName = "latest.svg";
 
 interface Run {
   readonly commit: string;
@@ -39,7 +41,7 @@ export function mergeResults(
   return { date: run.at.slice(0, 10), machine, scenarios };
 }
 
-/** Writes `<date>-<commit>.json` and the plot of it; returns the paths. */
+/** Writes `<date>-<commit>.json` and, if all of it was run, the plot; returns the paths. */
 export async function recordResults(
   folder: string,
   rounds: number,
@@ -55,8 +57,12 @@ export async function recordResults(
   );
   const results = mergeResults(earlier, run, reports, order);
   await writeFile(join(folder, name), `${JSON.stringify(results, null, 2)}\n`);
-  await writeFile(join(folder, "latest.svg"), plot(results.scenarios, `${run.commit}, ${results.date}`));
-  return [name, "latest.svg"].map((file) => `bench/results/${file}`);
+  const written = [name];
+  if (isPlottable(results.scenarios)) {
+    await writeFile(join(folder, plotName), plot(results.scenarios, `${run.commit}, ${results.date}`));
+    written.push(plotName);
+  }
+  return written.map((file) => `bench/results/${file}`);
 }
 
 function currentCommit(folder: string): string {
