@@ -15,7 +15,7 @@ const entries: Entry[] = [
 
 export const durability: Scenario = {
   name: "durability",
-  title: "what the durable contestants sync: sends one at a time, and chunks of a stream that come every 5 ms",
+  title: "what the durable contestants sync: sends one at a time, and chunks of a stream that come every 20 ms",
   setup:
     "strace counts the calls of fsync and fdatasync by all threads of the server, outside of all measured rounds. With one " +
     "request at a time no two can share a sync, so an answer that was on disk before it was sent took at least one.",
@@ -25,7 +25,7 @@ export const durability: Scenario = {
       const count = context.size(200, 40);
       return agent === "echo"
         ? countSyncs(contestant, sends, count, count)
-        : countSyncs(contestant, streams(chunks, 5), 1, chunks);
+        : countSyncs(contestant, streams(chunks, 20), 1, chunks);
     }),
 };
 
