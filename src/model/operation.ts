@@ -77,6 +77,8 @@ export interface ListInput {
   /** Milliseconds since the epoch, inclusive. */
   readonly statusTimestampAfter?: number;
   readonly includeArtifacts?: boolean;
+  /** Nothing but this page is of interest: matches are not counted and no token for the next page is made. */
+  readonly firstPageOnly?: boolean;
 }
 
 /** Every operation of an agent, in any dialect. */

@@ -367,6 +367,8 @@ export interface ListQuery extends Scope {
   readonly after?: ListPosition;
   readonly history: number;
   readonly artifacts: boolean;
+  /** No `next`, for which positions of tasks would have to be kept; `total` has no meaning. */
+  readonly firstPageOnly?: boolean;
 }
 
 export interface ListPage {

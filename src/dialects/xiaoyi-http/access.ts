@@ -127,7 +127,7 @@ type ApiKeyAccess = Extract<Access, { kind: "api-key" }>;
 
 function hasApiKey({ headers, query }: RequestCredentials, access: ApiKeyAccess): boolean {
   const given = headers[access.header]?.trim() ?? "";
-  const candidates = [given, bearerTokenOf(given), apiKeyInQuery(query, access) ?? ""];
+  const candidates = [given, bearerTokenOf(given), apiKeyInQuery(query, access) ?? ""].filter((key) => key !== "");
   return candidates.map((candidate) => secretsEqual(candidate, access.apiKey)).includes(true);
 }
 

@@ -85,7 +85,8 @@ export class Conversation {
   }
 
   async #newest(contextId: string, pageSize: number = PAGE): Promise<readonly Task[]> {
-    return (await this.#options.tasks.dispatch({ kind: "list", contextId, pageSize, historyLength: 0 })).tasks;
+    const page = { contextId, pageSize, historyLength: 0, firstPageOnly: true };
+    return (await this.#options.tasks.dispatch({ kind: "list", ...page })).tasks;
   }
 
   /** The tasks that are in one of the contexts; all of them if no context is given. */

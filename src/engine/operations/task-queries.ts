@@ -10,6 +10,7 @@ import type { Runner, ServedAgent } from "../runs/runner.ts";
 import { LogStream, toSnapshotFrame } from "../tasks/log-stream.ts";
 
 const DEFAULT_PAGE_SIZE = 50;
+const FIRST_PAGE_ONLY = { firstPageOnly: true };
 
 /** Looking at tasks, without touching them. */
 export class TaskQueries {
@@ -49,6 +50,7 @@ export class TaskQueries {
       maxCharacters: this.#context.limits.page,
       history: this.#page(input.historyLength),
       artifacts: input.includeArtifacts === true,
+      ...(input.firstPageOnly === true ? FIRST_PAGE_ONLY : undefined),
     };
     const after = input.pageToken === undefined ? undefined : fromPageToken(input.pageToken, question);
     const page = await this.#context.store.list(after === undefined ? question : { ...question, after });

@@ -242,6 +242,7 @@ class MemoryCore {
     if (scope === undefined) return { tasks: [], total: 0 };
     const found = scope.page(query, query.after && parseView(query.after.view));
     const { tasks } = takePage(found.slice(0, query.limit), query.maxCharacters, ({ record }) => record.toTask(query));
+    if (query.firstPageOnly === true) return { tasks, total: tasks.length };
     const last = found[tasks.length - 1];
     const total = scope.total(query);
     if (last === undefined || found.length <= tasks.length) return { tasks, total };

@@ -65,6 +65,7 @@ export class Lister {
     const { tasks, taken } = takePage(found.slice(0, query.limit), query.maxCharacters, (one) =>
       this.#read(one, query),
     );
+    if (query.firstPageOnly === true) return { tasks, total: tasks.length };
     const last = found[taken - 1];
     const total = fallBackIfDamaged(
       () => this.#total(scope, query),

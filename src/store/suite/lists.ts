@@ -272,6 +272,19 @@ export function describeLists(store: () => TaskStore): void {
       await expectCounter(totals).toEqual([1, 0, 1]);
     });
 
+    it("shows the newest of many without counting or continuing, if only the first page is wanted", async () => {
+      const scope = uniqueScope();
+      const contextId = uniqueId("context");
+      const ids = [1, 2, 3].map(() => uniqueId());
+      await accept(store(), ...ids.map((id, time) => finished(id, time, { ...scope, contextId })));
+      const newest = (limit: number) => store().list(listQuery(scope, { contextId, limit, firstPageOnly: true }));
+      const [first, second, third] = ids.toReversed();
+      const page = await newest(1);
+      expect(page.tasks).toMatchObject([{ id: first }]);
+      expect(page).not.toHaveProperty("next");
+      expect((await newest(5)).tasks.map(({ id }) => id)).toEqual([first, second, third]);
+    });
+
     it("shows as much of each task as asked", async () => {
       const scope = uniqueScope();
       const id = uniqueId();
