@@ -1,4 +1,4 @@
-import { createGuardedFetch } from "../auth/guarded-fetch/guarded-fetch.ts";
+import { createGuardedPost } from "../auth/guarded-fetch/guarded-fetch.ts";
 import { createTargetPolicy } from "../auth/guarded-fetch/target-policy.ts";
 import type { SigningKey, SigningKeyOptions } from "../auth/signatures/keys.ts";
 import { createPushToken, PUSH_SIGNATURE_HEADER, PUSH_TOKEN_HEADER, signPush } from "../auth/signatures/sign-push.ts";
@@ -52,8 +52,6 @@ interface PushSetup {
   readonly times: Partial<EngineTimes>;
 }
 
-/** What a webhook answers is not read. */
-const MAX_ANSWER_BYTES = 64 * 1024;
 const DEFAULT_TIMEOUT_MS = 10_000;
 
 export function openPush(given: boolean | PushOptions, dependencies: PushDependencies): PushSetup {
@@ -62,12 +60,7 @@ export function openPush(given: boolean | PushOptions, dependencies: PushDepende
   const { attempts, timeoutMs, retryMs } = options;
   const policy = { allowPrivate: options.allowPrivateTargets ?? dependencies.local === true };
   const { check } = createTargetPolicy(policy);
-  const guarded = createGuardedFetch({
-    ...policy,
-    maxRedirects: 0,
-    maxBytes: MAX_ANSWER_BYTES,
-    timeoutMs: timeoutMs ?? DEFAULT_TIMEOUT_MS,
-  });
+  const guarded = createGuardedPost({ ...policy, timeoutMs: timeoutMs ?? DEFAULT_TIMEOUT_MS });
   const encodings = new Map(
     dependencies.dialects.flatMap(({ name, serving: { push } }) => (push ? [[name, push] as const] : [])),
   );
@@ -101,7 +94,7 @@ type PushFetch = (url: string, init: RequestInit) => Promise<Pick<Response, "sta
 interface Sending extends PushDependencies, Pick<PushOptions, "hmac" | "jwt"> {
   /** By name of the dialect that a config was registered in. */
   readonly encodings: ReadonlyMap<string, PushEncoding>;
-  readonly fetch: PushFetch;
+  readonly fetch: PushFetch | ReturnType<typeof createGuardedPost>;
 }
 
 /** The number of the event in its task's log: a receiver that sees it again has had it already. */

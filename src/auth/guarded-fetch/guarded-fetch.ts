@@ -96,15 +96,12 @@ const KEEP_ALIVE_MS = 4_000;
 /** Rejects with a GuardedFetchError, or with the reason of the caller's signal. */
 export function createGuardedFetch(options: GuardedFetchOptions = {}): typeof globalThis.fetch {
   const { maxBytes = DEFAULT_MAX_BYTES, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
-  const { maxRedirects = DEFAULT_MAX_REDIRECTS, lookup } = options;
-  const policy = createTargetPolicy(options);
-  const connecting = { policy, timeoutMs: Math.min(timeoutMs, MAX_CONNECT_MS), lookup };
-  let opening: Promise<Agent> | undefined;
+  const { maxRedirects = DEFAULT_MAX_REDIRECTS } = options;
+  const { policy, openAgent } = guardConnections(options);
 
   async function send(outgoing: OutgoingRequest, stop: RequestAbort): Promise<Dispatcher.ResponseData> {
     const { url, method, headers, body } = outgoing;
-    opening ??= openAgent(connecting);
-    const agent = await opening;
+    const agent = await openAgent();
     const answering = agent.request({
       origin: url.origin,
       path: url.pathname + url.search,
@@ -152,8 +149,62 @@ export function createGuardedFetch(options: GuardedFetchOptions = {}): typeof gl
   };
 }
 
+/** Pieces of an unread answer that are received, each within a second, so that its connection can be used again. */
+const MAX_DISCARDED_PIECES = 8;
+const MAX_DISCARDED_PAUSE_MS = 1_000;
+
+/**
+ * Like a guarded fetch for requests of which only the status matters: several times cheaper, as there are no `Request`,
+ * `Response` and streams. Redirects are not followed. Limited in time by the signal only.
+ */
+export function createGuardedPost(options: Omit<GuardedFetchOptions, "maxBytes" | "maxRedirects">) {
+  const { policy, openAgent } = guardConnections(options);
+  return async (
+    target: string,
+    { body, headers, signal }: { body: string; headers: Readonly<Record<string, string>>; signal: AbortSignal },
+  ): Promise<{ readonly status: number; readonly body: null }> => {
+    const { origin, pathname, search } = policy.check(target);
+    const agent = await openAgent();
+    try {
+      const answer = await agent.request({
+        origin,
+        path: pathname + search,
+        method: "POST",
+        headers: { accept: "*/*", "accept-encoding": "identity", ...headers },
+        body,
+        signal,
+        bodyTimeout: MAX_DISCARDED_PAUSE_MS,
+      });
+      receiveUnread(answer);
+      return { status: answer.statusCode, body: null };
+    } catch (error) {
+      throw signal.aborted ? signal.reason : toRequestError(error);
+    }
+  };
+}
+
+/** A short answer is received to its end, which keeps the connection; an endless one ends with its connection. */
+function receiveUnread({ body }: Dispatcher.ResponseData): void {
+  let pieces = 0;
+  body.on("error", () => {});
+  body.on("data", () => {
+    if (++pieces > MAX_DISCARDED_PIECES) body.destroy();
+  });
+}
+
+function guardConnections({ timeoutMs = DEFAULT_TIMEOUT_MS, ...options }: GuardedFetchOptions) {
+  const policy = createTargetPolicy(options);
+  const connecting = { policy, timeoutMs: Math.min(timeoutMs, MAX_CONNECT_MS), lookup: options.lookup };
+  let opening: Promise<Agent> | undefined;
+  const openAgent = (): Promise<Agent> => {
+    opening ??= createAgent(connecting);
+    return opening;
+  };
+  return { policy, openAgent };
+}
+
 /** The library is loaded when it is first needed: many who can fetch never do. */
-async function openAgent(options: GuardedConnectOptions): Promise<Agent> {
+async function createAgent(options: GuardedConnectOptions): Promise<Agent> {
   const { Agent, buildConnector } = await import("undici");
   return new Agent({
     connect: createGuardedConnector(buildConnector({ timeout: options.timeoutMs }), options),

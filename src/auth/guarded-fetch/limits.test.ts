@@ -2,7 +2,7 @@ import { createServer, type Socket } from "node:net";
 import { inspect } from "node:util";
 import { brotliCompressSync, constants, deflateSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createGuardedFetch } from "./guarded-fetch.ts";
+import { createGuardedFetch, createGuardedPost } from "./guarded-fetch.ts";
 import { type CountingServer, startCountingServer } from "./testing/counting-server.ts";
 
 const KIBIBYTE = 1024;
@@ -60,6 +60,9 @@ beforeAll(async () => {
         return;
       case "/broken-gzip":
         encoded("gzip", Buffer.from("this is not gzip"));
+        return;
+      case "/moved":
+        response.writeHead(307, { location: "/whole" }).end();
         return;
       case "/nothing":
         response.writeHead(204).end();
@@ -158,5 +161,42 @@ describe("answers that are none", () => {
     expect(inspect(error)).not.toContain("SSH");
     for (const socket of sockets) socket.destroy();
     ssh.close();
+  });
+});
+
+describe("a post of which only the status matters", () => {
+  const post = createGuardedPost({ allowPrivate: true });
+  const send = (path: string, signal = new AbortController().signal) =>
+    post(url(path), { body: "note", headers: { "x-number": "7" }, signal });
+
+  it("uses connections again, also if the answers have bodies", async () => {
+    const { connections } = server;
+    for (let count = 0; count < 9; count++) expect(await send("/whole")).toEqual({ status: 200, body: null });
+    // The end of an answer may still be on its way when the next request is made.
+    expect(server.connections - connections).toBeLessThanOrEqual(2);
+    expect(server.hits.at(-1)).toMatchObject({ method: "POST", body: "note", headers: { "x-number": "7" } });
+  });
+
+  it.each(["/endless", "/slow", "/announced"])("is answered by %s, whose connection then ends", async (path) => {
+    expect(await send(path)).toEqual({ status: 200, body: null });
+    await gone;
+  });
+
+  it("ends with its signal, and reaches only what is allowed", async () => {
+    const controller = new AbortController();
+    const silent = send("/silent", controller.signal);
+    controller.abort(new Error("enough"));
+    await expect(silent).rejects.toThrow("enough");
+    const strict = createGuardedPost({});
+    const init = { body: "", headers: {}, signal: controller.signal };
+    await expect(strict(url("/whole"), init)).rejects.toMatchObject({ code: "forbidden-target" });
+    const renamed = createGuardedPost({ lookup: async () => ["127.0.0.1"] });
+    const fresh = { ...init, signal: new AbortController().signal };
+    await expect(renamed("http://agents.example.com/", fresh)).rejects.toMatchObject({ code: "forbidden-target" });
+  });
+
+  it("does not follow a redirect", async () => {
+    expect(await send("/moved")).toEqual({ status: 307, body: null });
+    expect(server.hits.at(-1)).toMatchObject({ path: "/moved" });
   });
 });
