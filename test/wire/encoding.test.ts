@@ -50,6 +50,12 @@ describeStores("encoding", { agents: { any: ANY_CONTENT } }, (scene, binding) =>
     expect((await scene.client("any").get(task.id)).artifacts?.[0]?.parts).toEqual(parts);
   });
 
+  it("returns long texts of any characters whole", async () => {
+    const parts = [{ text: "mirror" }, { text: "a — \ud83d\ude00 ".repeat(20_000) }];
+    const task = await scene.client("any").task(userMessage(parts));
+    expect(task.artifacts?.[0]?.parts).toEqual(parts);
+  });
+
   it.each([
     ["two kinds of content", { text: "a", data: 1 }],
     ["no content", { mediaType: "text/plain" }],

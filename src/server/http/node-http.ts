@@ -303,11 +303,14 @@ class NodeExchange implements ExchangeRequest {
   }
 
   #finish(reply: FullReply): void {
-    const { status, headers, body } = reply;
+    const { status, headers } = reply;
     if (status === 204 || status === 304) {
       this.#response.writeHead(status, headers).end();
       return;
     }
+    // A long text is encoded once, not first for its length and then for the socket.
+    const isLong = typeof reply.body === "string" && reply.body.length > LARGE_ANSWER_BYTES;
+    const body = isLong ? Buffer.from(reply.body) : reply.body;
     const length = body === undefined ? 0 : Buffer.byteLength(body);
     const owner = this.caller?.owner;
     const { method } = this.#request;
