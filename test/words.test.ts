@@ -30,7 +30,6 @@ const PHRASES: readonly Rule[] = [
   { word: /\blist of texts\b|\| needed \|/i, instead: "list of strings; required" },
 ];
 
-/** The same, in all folders but those of `FORMER`. */
 const MORE_PHRASES: readonly Rule[] = [
   { word: /\b(?:any|some|every)body\b/i, instead: "anyone, a caller that …" },
   { word: /\bstrangers?\b/i, instead: "unauthenticated callers" },
@@ -41,9 +40,6 @@ const MORE_PHRASES: readonly Rule[] = [
 ];
 
 const ALL_PHRASES = [...PHRASES, ...MORE_PHRASES];
-
-/** Folders of `src` whose comments may still contain `MORE_PHRASES`. */
-const FORMER: readonly string[] = ["engine", "store"];
 
 /** Wrong as names in code. */
 const NAMES: readonly Rule[] = [
@@ -139,11 +135,10 @@ describe("the words of the field", () => {
 
   it.each(CLEAN)("are used in names, comments and READMEs of src/%s", (folder) => {
     const files = sourceFiles.filter((path) => path.startsWith(`src/${folder}/`));
-    const phrases = FORMER.includes(folder) ? PHRASES : ALL_PHRASES;
     const readmes = filesBelow(`src/${folder}`, "README.md");
     expect([
       ...files.flatMap((path) => offences(path, only(path, ts.isIdentifier), NAMES)),
-      ...[...files, ...readmes].flatMap((path) => offences(path, readFileSync(join(ROOT, path), "utf8"), phrases)),
+      ...[...files, ...readmes].flatMap((path) => offences(path, readFileSync(join(ROOT, path), "utf8"), ALL_PHRASES)),
     ]).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 import { GuardedFetchError, type GuardedFetchErrorCode } from "../auth/guarded-fetch/errors.ts";
 import { ProtocolError } from "../model/errors.ts";
-import { omitUndefined } from "../model/omit-undefined.ts";
+import { omitUndefined } from "../model/json.ts";
 import { CarrierError, NotConnectedError } from "../wire/exchange.ts";
 import { SseLimitError } from "../wire/sse.ts";
 import { RedirectError } from "./transport/credential-origins.ts";

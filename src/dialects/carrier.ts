@@ -21,7 +21,7 @@ export interface CarrierHost extends CodecTools {
    * ProtocolError if the agent is not found or the caller sends too many.
    */
   context(agent: string, caller: Caller): ServeContext;
-  readonly replies: OwedReplies;
+  readonly replies: ReplyRegistry;
   readonly records: Records;
 }
 
@@ -32,7 +32,7 @@ interface TaskScope {
 }
 
 /** Deliveries of tasks that exist; those of new messages are registered by `replyTo`. */
-export interface OwedReplies {
+interface ReplyRegistry {
   /**
    * One of the same id gets the new address and keeps its cursor, and whatever is under way for it is aborted at once.
    * `after` is the cursor of one that is new; default: the newest event. False: the task is gone.

@@ -33,7 +33,7 @@ export type * from "./record-contract.ts";
  * Every write names what it expects to find, so that it may be repeated and may race. Nothing is answered before it is
  * as durable as the store can make it.
  *
- * Leases, claims, keys and retention are judged by the store's clock alone: callers give durations, and no node's clock is
+ * Leases, claims, keys and retention follow the store's clock alone: callers give durations, and no node's clock is
  * compared with another's. Times that a store returns are for people. Status timestamps are part of the events; they
  * order lists and decide nothing else.
  */

@@ -18,8 +18,7 @@ import {
 } from "./contract.ts";
 import type { Liveness } from "./single-process.ts";
 
-/** Pages that are bounded by how much there is to say, not only by how many tasks. */
-
+/** A page that is bounded by size, not only by the number of tasks. */
 interface TakenPage {
   readonly tasks: Task[];
   /** How many of those found are on the page, or were left out because they cannot be read. */

@@ -58,13 +58,6 @@ const CLIENT_ROSTER = "client/dialects.ts";
 const CLI_OUTPUT = "cli/output.ts";
 
 const WITHOUT_AMBIENT: readonly string[] = ["engine", "dialects", "simulator"];
-/** Folders in which comments may stand apart from the code. */
-const WITH_FLOATING_COMMENTS: readonly string[] = [
-  "dialects/shared/grpc/",
-  "dialects/xiaoyi",
-  "server/xiaoyi/",
-  "store/",
-];
 const LONGEST_FILE = 400;
 const LONGEST_TEST = 600;
 
@@ -163,7 +156,6 @@ function lengthViolations({ path, text }: Parsed): string[] {
 
 /** A block comment describes the file, at its top, or the declaration below it: with a blank line it describes neither. */
 function floatingComments({ path, text }: Parsed): string[] {
-  if (WITH_FLOATING_COMMENTS.some((folder) => path.startsWith(folder))) return [];
   return [...text.matchAll(/^\/\*(?:(?!\*\/).)*\*\/\n\n/gms)]
     .map(({ index }) => text.slice(0, index).split("\n"))
     .filter((before) => before.some((line) => line !== "" && !line.startsWith("#!")))

@@ -1,7 +1,7 @@
 import { createInterface, type Interface } from "node:readline";
 import type { ClientEvent, RemoteAgent } from "../../client/options.ts";
 import { formatDuration } from "../../model/duration.ts";
-import { omitUndefined } from "../../model/omit-undefined.ts";
+import { omitUndefined } from "../../model/json.ts";
 import { MAX_TIMER_MS } from "../../model/ports.ts";
 import { isInterrupted } from "../../model/task.ts";
 import { CommandError, toFailure, usageError } from "../errors.ts";

@@ -23,7 +23,7 @@ import {
   toBytes as toOldBytes,
 } from "../../dialects/a2a-v03/proto/schema.ts";
 import { ProtocolError } from "../../model/errors.ts";
-import { omitUndefined } from "../../model/omit-undefined.ts";
+import { omitUndefined } from "../../model/json.ts";
 import { CommandError, CommandExit, EXIT, usageError } from "../errors.ts";
 import { readChoice, readDuration } from "../flag-values.ts";
 import type { Output } from "../output.ts";

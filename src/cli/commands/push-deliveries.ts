@@ -1,5 +1,5 @@
 import { hostname, userInfo } from "node:os";
-import { omitUndefined } from "../../model/omit-undefined.ts";
+import { omitUndefined } from "../../model/json.ts";
 import { type LogFields, NO_METER } from "../../model/ports.ts";
 import { AuditLog, type AuditOptions, type Operator, toRedeliveryRecord } from "../../server/audit/audit-log.ts";
 import { systemClock } from "../../server/clock-and-ids.ts";

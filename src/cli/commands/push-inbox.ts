@@ -12,8 +12,7 @@ import {
   type PushKeys,
   verifyPushSignature,
 } from "../../auth/signatures/sign-push.ts";
-import { isObject } from "../../model/json.ts";
-import { omitUndefined } from "../../model/omit-undefined.ts";
+import { isObject, omitUndefined } from "../../model/json.ts";
 import { CommandError } from "../errors.ts";
 import { ifGiven, readHttpUrl, readNumber, readPort } from "../flag-values.ts";
 import { type Output, printJson } from "../output.ts";

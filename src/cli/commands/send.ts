@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { RemoteAgent } from "../../client/options.ts";
 import { ProtocolError } from "../../model/errors.ts";
+import { omitUndefined } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
-import { omitUndefined } from "../../model/omit-undefined.ts";
 import type { SendOutcome } from "../../model/operation.ts";
 import { MAX_TIMER_MS } from "../../model/ports.ts";
 import { type Output, printJson } from "../output.ts";

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { hasErrorCode } from "../../model/errors.ts";
-import { omitUndefined } from "../../model/omit-undefined.ts";
+import { omitUndefined } from "../../model/json.ts";
 import type { DragomanServer } from "../../server/serve.ts";
 import { CommandError, EXIT } from "../errors.ts";
 import { ifGiven, readPort } from "../flag-values.ts";

@@ -1,7 +1,7 @@
 import type { RemoteAgent } from "../../client/options.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { StreamEvent } from "../../model/event.ts";
-import { omitUndefined } from "../../model/omit-undefined.ts";
+import { omitUndefined } from "../../model/json.ts";
 import type { ListInput } from "../../model/operation.ts";
 import { TASK_STATES, type Task, type TaskState } from "../../model/task.ts";
 import { usageError } from "../errors.ts";

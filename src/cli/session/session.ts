@@ -7,7 +7,7 @@ import { parseGrpcAddress } from "../../client/transport/grpc-channels.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { formatDuration } from "../../model/duration.ts";
 import { ProtocolError } from "../../model/errors.ts";
-import { omitUndefined } from "../../model/omit-undefined.ts";
+import { omitUndefined } from "../../model/json.ts";
 import { isLoopback } from "../../wire/loopback.ts";
 import { CommandError, CommandExit, usageError } from "../errors.ts";
 import type { Output } from "../output.ts";

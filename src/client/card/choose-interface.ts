@@ -2,7 +2,7 @@
 
 import type { CallableDialect, ExchangeCalling, RpcCalling } from "../../dialects/contract.ts";
 import type { AgentCard, AgentInterface } from "../../model/card.ts";
-import { omitUndefined } from "../../model/omit-undefined.ts";
+import { omitUndefined } from "../../model/json.ts";
 import {
   DIALECTS,
   findBinding,

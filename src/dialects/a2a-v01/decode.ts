@@ -1,8 +1,8 @@
 /** Decodes requests and responses of 0.1. */
 
 import type { StreamEvent } from "../../model/event.ts";
+import { omitUndefined } from "../../model/json.ts";
 import type { Lossy } from "../../model/loss.ts";
-import { omitUndefined } from "../../model/omit-undefined.ts";
 import type { Operation, OperationKind, SendConfiguration, TaskPushNotificationConfig } from "../../model/operation.ts";
 import type { CodecTools } from "../contract.ts";
 import { compileMethods, parseLastEventId } from "../shared/http/requests.ts";

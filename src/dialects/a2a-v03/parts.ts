@@ -1,8 +1,7 @@
 /** Parts. 0.3 distinguishes them by `kind`, the model by the member they have. */
 
-import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
+import { isObject, type JsonObject, type JsonValue, omitUndefined } from "../../model/json.ts";
 import type { DataPart, Part, TextPart } from "../../model/message.ts";
-import { omitUndefined } from "../../model/omit-undefined.ts";
 import type { Members } from "../shared/json-members.ts";
 import { readFile } from "../shared/legacy/decode.ts";
 import type { ProtoTypes } from "./proto/schema.ts";

@@ -145,7 +145,6 @@ function bearerTokenOf(header: string | undefined): string {
  * Stateless tokens: they hold their expiry and are signed with a key derived from a credential, so every node can
  * verify them, any number may be valid at a time, and changing the credential revokes them all.
  */
-
 interface TokenScope {
   readonly secret: string;
   /** The purpose and agent of the token: the same credential may be used for several. */
@@ -179,8 +178,7 @@ function signatureOf({ purpose, secret }: TokenScope, head: string): string {
   return digest.subarray(0, SIGNATURE_BYTES).toString("base64url");
 }
 
-/** Reasons for refused requests, logged for the operator. */
-
+/** Why a request was refused, logged for the operator. */
 type RefusalReason = DenialReason | ErrorCode | "nothing-to-cancel";
 
 /** Hints may quote input from the peer. */

@@ -108,8 +108,7 @@ export function tokenErrorReply(status: 400 | 401, error: string): FullReply {
   return jsonReply(status, JSON.stringify({ error }), { ...NO_STORE, ...challenge });
 }
 
-/** User logins: `authorize` and `deauthorize`. */
-
+/** Logs a user in. */
 export async function authorize(
   params: unknown,
   { accounts, language }: Entry,

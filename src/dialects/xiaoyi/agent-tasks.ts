@@ -2,8 +2,8 @@
 
 import { ProtocolError } from "../../model/errors.ts";
 import type { StreamEvent } from "../../model/event.ts";
+import { omitUndefined } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
-import { omitUndefined } from "../../model/omit-undefined.ts";
 import type {
   CallContext,
   FrameStream,

@@ -1,8 +1,7 @@
 /** Content other than text that agents can send to a device. Other clients show the fallback text. */
 
-import type { JsonObject } from "../../model/json.ts";
+import { type JsonObject, omitUndefined } from "../../model/json.ts";
 import type { Part } from "../../model/message.ts";
-import { omitUndefined } from "../../model/omit-undefined.ts";
 import { fallbackTextOf, reasoningPart, showablePart } from "./metadata.ts";
 
 export interface Shown {

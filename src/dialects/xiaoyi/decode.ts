@@ -11,7 +11,6 @@ import { XIAOYI_EXTENSION } from "./metadata.ts";
 import { decodeKnownPart } from "./parts.ts";
 
 /** The platform's variables: groups are objects, as devices send them, or lists of objects, as documented. */
-
 type VariableGroup = "systemVariables" | "clientVariables" | "memoryVariables";
 
 function mergeVariables(variables: JsonObject, group: VariableGroup): JsonObject {

@@ -1,9 +1,8 @@
 /** Frames that are sent to the platform. `JSON.stringify` omits undefined members. */
 
-import type { JsonObject } from "../../model/json.ts";
+import { type JsonObject, omitUndefined } from "../../model/json.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { Part } from "../../model/message.ts";
-import { omitUndefined } from "../../model/omit-undefined.ts";
 import type { Artifact } from "../../model/task.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
 

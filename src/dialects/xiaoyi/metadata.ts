@@ -11,7 +11,6 @@ import { isTextPart, isUrlPart, type Part, type UrlPart } from "../../model/mess
 export const XIAOYI_EXTENSION = "urn:dragoman:ext:xiaoyi:v1";
 
 /** Fallback text of cards, commands, chips and references: their titles and links. */
-
 const TITLES = ["title", "cardName", "appName", "intentName"] as const;
 const LINKS = ["url", "link", "webLink"] as const;
 const MAX_LINES = 20;

@@ -22,7 +22,6 @@ import {
 } from "./metadata.ts";
 
 /** The platform sometimes sends a file kind instead of a media type, e.g. `jpeg`. Kinds are also file extensions. */
-
 const MEDIA_TYPE_OF_KIND: ReadonlyMap<string, string> = new Map(
   Object.entries({
     jpeg: "image/jpeg",

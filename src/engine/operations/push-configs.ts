@@ -29,7 +29,7 @@ export class PushConfigs {
   readonly #context: EngineContext;
   readonly #runner: Runner;
   readonly #deliveries: Pick<Deliveries, "toRegistration">;
-  /** By scope and task: a caller that adds a config has seen those that were added before, and waits for no stranger. */
+  /** By scope and task: a caller that adds a config has seen those that were added before, and does not wait for other callers. */
   readonly #turns = new KeyedMutex();
 
   constructor(context: EngineContext, runner: Runner, deliveries: Pick<Deliveries, "toRegistration">) {

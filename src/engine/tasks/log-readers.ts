@@ -8,7 +8,7 @@ const READ_LIMIT = 64;
 /** Idle topics looked at per sweep, in turn, so that ten thousand quiet readers cost next to nothing. */
 const SWEEP_BATCH_SIZE = 500;
 
-/** Committed entries of one task that were written here while somebody was reading: a cache, never the truth. */
+/** Committed entries of one task that were written here while there was a reader: a cache, never the truth. */
 interface Topic {
   readonly id: string;
   readonly readers: Set<LogReader>;
@@ -44,7 +44,7 @@ export class LogReaders {
     return reader;
   }
 
-  /** Entries that just became durable; kept at hand if somebody reads this task. */
+  /** Entries that just became durable; kept at hand if this task has a reader. */
   cache(id: string, entries: readonly LogEntry[]): void {
     const topic = this.#topics.get(id);
     if (topic === undefined || entries.length === 0) return;

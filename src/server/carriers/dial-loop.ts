@@ -1,8 +1,9 @@
 /** Maintains one connection: reopens it whenever it closes, until too many attempts in a row have failed. */
+
 import type { DialledConnection } from "../../dialects/carrier.ts";
 import type { DialectTools } from "../../dialects/contract.ts";
 import { type Backoff, createBackoff } from "../../model/backoff.ts";
-import { omitUndefined } from "../../model/omit-undefined.ts";
+import { omitUndefined } from "../../model/json.ts";
 import { type Closure, type Connection, INTERNAL_ERROR_CLOSURE } from "../../wire/connection.ts";
 import { DialError } from "../../wire/websocket-dial.ts";
 

@@ -6,7 +6,7 @@ import { DEFAULT_LANGUAGE } from "../../dialects/xiaoyi/phone-texts.ts";
 import { createFileUploads } from "../../dialects/xiaoyi/upload.ts";
 import { DIALECT_NAME, LinkAgent } from "../../dialects/xiaoyi-link/index.ts";
 import type { BackoffPolicy } from "../../model/backoff.ts";
-import { omitUndefined } from "../../model/omit-undefined.ts";
+import { omitUndefined } from "../../model/json.ts";
 import { NORMAL_CLOSURE } from "../../wire/connection.ts";
 import type { Link } from "../../wire/link.ts";
 import { dialWebSocket } from "../../wire/websocket-dial.ts";

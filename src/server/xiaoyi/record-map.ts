@@ -2,8 +2,7 @@
 
 import type { Records } from "../../dialects/carrier.ts";
 import type { PersistentMap } from "../../dialects/xiaoyi/ports.ts";
-import type { JsonValue } from "../../model/json.ts";
-import { omitUndefined } from "../../model/omit-undefined.ts";
+import { type JsonValue, omitUndefined } from "../../model/json.ts";
 import type { Log } from "../../model/ports.ts";
 
 /** Spaces of records. Those of cleared conversations exist per agent. */

@@ -15,7 +15,7 @@ export class ScopeIndex {
   readonly owner: string;
   readonly keys = new Map<string, RetainedKey>();
   readonly #byState = new Map<TaskState, SortedList>();
-  /** Made when somebody first asks by context. Most contexts have one task, which then stands for the list. */
+  /** Made at the first query by context. Most contexts have one task, which then stands for the list. */
   #byContext: Map<string, TaskRecord | SortedList> | undefined;
 
   constructor(scope: Scope) {

@@ -13,7 +13,7 @@ const NO_ENTRIES: readonly LogEntry[] = [];
 /** Below this a log is folded again for each reader; above, the fold is kept and only what is new is applied. */
 const LONG_LOG = 32;
 
-/** One task as the memory store keeps it: the entries as they were written, folded only when somebody asks. */
+/** One task as the memory store keeps it: the entries as they were written, folded only when it is read. */
 export class TaskRecord {
   readonly scope: ScopeIndex;
   readonly id: string;
@@ -198,7 +198,7 @@ interface OwnerUsage {
 
 /**
  * What owners' tasks take up. Counting makes text of events, which may never be needed here otherwise: so nothing is kept
- * before somebody asks for the first time, and then only what has come since the last question is counted.
+ * before the first query, and then only what has come since the last question is counted.
  */
 export class OwnerUsageCounter {
   #owners: Map<string, OwnerUsage> | undefined;

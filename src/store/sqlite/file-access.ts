@@ -4,8 +4,6 @@ import { StoreError, type StoreErrorCode } from "../errors.ts";
 import { toStoreError } from "./damage.ts";
 import { openDriver, type SqliteDriver } from "./driver.ts";
 
-/** Why a file cannot be opened, in a sentence for the person who runs the server. */
-
 /** `path` is what the operating system was asked for. */
 export function toOpenError(error: unknown, file: string, path = file): unknown {
   if (error instanceof StoreError) return error;

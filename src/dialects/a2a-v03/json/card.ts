@@ -1,9 +1,8 @@
 /** Agent card documents of 0.3 and 0.2. */
 
 import type { AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentSkill } from "../../../model/card.ts";
-import { isObject, type JsonObject } from "../../../model/json.ts";
+import { isObject, type JsonObject, omitUndefined } from "../../../model/json.ts";
 import { type Loss, type Lossy, toLoss } from "../../../model/loss.ts";
-import { omitUndefined } from "../../../model/omit-undefined.ts";
 import type { AgentEndpoint, CardReader } from "../../contract.ts";
 import { objectsIn, textIn } from "../../shared/cards.ts";
 import { readModes, readSkill, toLegacyModes } from "../../shared/legacy/card.ts";

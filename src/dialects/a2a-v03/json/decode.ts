@@ -1,7 +1,7 @@
 /** Decodes JSON-RPC requests, and leniently the responses of peers. */
 
+import { omitUndefined } from "../../../model/json.ts";
 import { type Lossy, NO_LOSSES } from "../../../model/loss.ts";
-import { omitUndefined } from "../../../model/omit-undefined.ts";
 import type {
   Operation,
   OperationKind,

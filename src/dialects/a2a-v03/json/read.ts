@@ -1,9 +1,8 @@
 /** Decodes the JSON of 0.3 to model values: requests strictly, responses (`reading.tolerant`) leniently. */
 
 import type { StreamEvent, TaskArtifactUpdate, TaskStatusUpdate } from "../../../model/event.ts";
-import { isObject } from "../../../model/json.ts";
+import { isObject, omitUndefined } from "../../../model/json.ts";
 import type { Message, Role } from "../../../model/message.ts";
-import { omitUndefined } from "../../../model/omit-undefined.ts";
 import type { Artifact, Task, TaskStatus } from "../../../model/task.ts";
 import type { Members } from "../../shared/json-members.ts";
 import { readState, readTimestamp } from "../../shared/legacy/decode.ts";

@@ -1,9 +1,8 @@
 /** Security schemes: 0.3 uses the OpenAPI form with a `type`; 1.0 wraps each kind in its own member. */
 
 import type { SecurityRequirement } from "../../../model/card.ts";
-import { isObject, type JsonObject } from "../../../model/json.ts";
+import { isObject, type JsonObject, omitUndefined } from "../../../model/json.ts";
 import { type Loss, toLoss } from "../../../model/loss.ts";
-import { omitUndefined } from "../../../model/omit-undefined.ts";
 import { textIn, textsIn } from "../../shared/cards.ts";
 import { LOSSES } from "../losses.ts";
 

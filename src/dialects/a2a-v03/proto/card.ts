@@ -1,8 +1,8 @@
 /** The card as a proto message, and back. Security schemes have the model's form, minus what 0.3 lacks. */
 
 import type { AgentCard, AgentInterface, AgentSkill } from "../../../model/card.ts";
+import { omitUndefined } from "../../../model/json.ts";
 import { type Loss, type Lossy, toLoss } from "../../../model/loss.ts";
-import { omitUndefined } from "../../../model/omit-undefined.ts";
 import { oncePerCard } from "../../shared/cards.ts";
 import { encodeSchemes } from "../json/security.ts";
 import { LOSSES } from "../losses.ts";

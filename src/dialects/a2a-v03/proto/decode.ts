@@ -4,9 +4,9 @@
  */
 
 import type { StreamEvent } from "../../../model/event.ts";
+import { omitUndefined } from "../../../model/json.ts";
 import { type Loss, type Lossy, NO_LOSSES, toLoss } from "../../../model/loss.ts";
 import type { Message } from "../../../model/message.ts";
-import { omitUndefined } from "../../../model/omit-undefined.ts";
 import type {
   OperationKind,
   Outcomes,

@@ -19,8 +19,6 @@ import { compileProtobuf } from "../proto/binary-codec.ts";
 import type { ProtoTables } from "../proto/json-codec.ts";
 import { invalidResponse } from "../responses.ts";
 
-/** Shared by all calls over gRPC: request metadata, and statuses other than OK. */
-
 /** Requests numbered events for streams; over gRPC the number can only be carried inside the event. */
 export function callMetadata(operation: Operation, target: CallTarget, extensionsName: string): Record<string, string> {
   const metadata: Record<string, string> = { ...target.headers };

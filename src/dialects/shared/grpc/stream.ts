@@ -12,7 +12,6 @@ import { createFrame, createNumberedFrame } from "../responses.ts";
  * The number of an event is carried inside the event, since gRPC has no field for it outside the message: in the
  * event's metadata under the URI of the replay extension, for callers that requested the extension.
  */
-
 const KEY = EXTENSIONS.replay;
 
 export function embedNumber({ event, number }: StreamFrame): StreamEvent {

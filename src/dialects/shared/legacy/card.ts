@@ -1,8 +1,7 @@
 /** Agent cards before 0.2: one `url`, and `authentication` as a list of scheme names. */
 
 import type { AgentCard, AgentInterface, AgentSkill, SecurityRequirement } from "../../../model/card.ts";
-import { isObject, type JsonObject } from "../../../model/json.ts";
-import { omitUndefined } from "../../../model/omit-undefined.ts";
+import { isObject, type JsonObject, omitUndefined } from "../../../model/json.ts";
 import type { CardReader } from "../../contract.ts";
 import { objectsIn, oncePerCard, textIn, textsIn } from "../cards.ts";
 

@@ -1,9 +1,8 @@
 /** Decodes the JSON of dialects older than 0.2, and what it has in common with that of 0.3. */
 
-import type { Writable } from "../../../model/json.ts";
+import { omitUndefined, type Writable } from "../../../model/json.ts";
 import type { LossRule } from "../../../model/loss.ts";
 import type { Message, Part, Role } from "../../../model/message.ts";
-import { omitUndefined } from "../../../model/omit-undefined.ts";
 import type { AuthenticationInfo, TaskPushNotificationConfig } from "../../../model/operation.ts";
 import { type Artifact, TASK_STATES, type Task, type TaskState, type TaskStatus } from "../../../model/task.ts";
 import type { Members } from "../json-members.ts";

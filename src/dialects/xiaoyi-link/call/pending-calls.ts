@@ -197,8 +197,7 @@ export class PendingCalls {
   }
 }
 
-/** Cancel and clear requests that wait for their response. */
-
+/** A cancel or clear request that waits for its response. */
 interface PendingControl {
   readonly settle: (state: string) => void;
   readonly fail: (error: ProtocolError) => void;

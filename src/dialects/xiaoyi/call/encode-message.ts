@@ -80,8 +80,6 @@ function isEmpty(value: object | undefined): boolean {
   return value === undefined || Object.keys(value).length === 0;
 }
 
-/** Cancels a task, acting as the platform. */
-
 /**
  * Some agents read the session beside the method, some the task in the params, so both are sent in every such place.
  */

@@ -136,7 +136,6 @@ function codeIn(body: string): string | undefined {
 }
 
 /** Notification text: the notification bar shows three lines, which hold 84 Latin or 57 Chinese characters. */
-
 const LATIN_ROOM = 84;
 const WIDE_ROOM = 57;
 /** The width of the bar, in units of which both kinds of characters take a whole number. */

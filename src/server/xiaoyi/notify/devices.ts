@@ -44,8 +44,6 @@ interface DeviceAddress {
   readonly loginSessionId?: string | undefined;
 }
 
-/** When devices were last notified: a device may be used by several entries, and outlives a process. */
-
 /** The platform accepts notifications to the same device that follow sooner, but does not show them. */
 export const DEVICE_SPACING_MS = 15_000;
 
