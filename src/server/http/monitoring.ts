@@ -25,7 +25,7 @@ const COUNTER_HELP = {
   link_frames_dropped: "Frames of agents that dialled in that were not understood or not asked for.",
   phone_notices_sent: "Notifications to phones that their platform took.",
   phone_notices_failed: "Notifications to phones that their platform refused, or did not take although tried often.",
-  phone_notices_dropped: "Notifications to phones that came to nothing because too many waited, or for too long.",
+  phone_notices_dropped: "Notifications to phones that were not sent because the task ended too late.",
 } as const satisfies Record<CounterName, string>;
 
 /** Counters of this process in the Prometheus text format. */
