@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { isObject } from "../model/json.ts";
+import { type Fields, fieldsOf, isObject, listOf } from "../model/json.ts";
 import { isInterrupted, isTerminal, type TaskState } from "../model/task.ts";
 import { fail, NotShown, notShown } from "./check.ts";
-import { type Fields, fieldsOf, listOf, show, textOf } from "./json.ts";
+import { show, textOf } from "./json.ts";
 import type { Observations } from "./observations.ts";
 import { type ErrorName, isError } from "./peers/errors.ts";
 import type {

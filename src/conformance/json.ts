@@ -2,17 +2,6 @@
 
 import { isObject } from "../model/json.ts";
 
-export type Fields = Readonly<Record<string, unknown>>;
-
-/** The members of an object; empty if the value is not an object. */
-export function fieldsOf(value: unknown): Fields {
-  return isObject(value) ? value : {};
-}
-
-export function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
 export function textOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
@@ -24,11 +13,6 @@ export function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** Copy without undefined members, so that they are not sent. */
-export function withoutUndefined(value: Fields): Fields {
-  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined));
 }
 
 /** Equality as JSON: the order of members does not matter, that of list items does. */

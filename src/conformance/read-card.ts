@@ -1,5 +1,5 @@
-import { isObject } from "../model/json.ts";
-import { type Fields, fieldsOf, listOf, textOf } from "./json.ts";
+import { type Fields, fieldsOf, isObject, listOf } from "../model/json.ts";
+import { textOf } from "./json.ts";
 import type { Target } from "./peers/peer.ts";
 import { BINDINGS, type Binding, type Version } from "./requirements.ts";
 

@@ -1,8 +1,9 @@
+import { type Fields, fieldsOf } from "../model/json.ts";
 import { type CardContext, type Check, Failed, NotShown, notShown } from "./check.ts";
 import { CheckContext } from "./check-context.ts";
 import { CARD_CHECKS, CROSS_CHECKS, INTERFACE_CHECKS } from "./checks/index.ts";
 import { ExchangeLog } from "./exchange-log.ts";
-import { type Fields, fieldsOf, parseJson, textOf } from "./json.ts";
+import { parseJson, textOf } from "./json.ts";
 import { Observations } from "./observations.ts";
 import { isAuthenticationError } from "./peers/errors.ts";
 import { createHttpClient, type FullResponse, type HttpClient } from "./peers/http-client.ts";

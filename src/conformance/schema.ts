@@ -3,9 +3,9 @@
  * list are not validated.
  */
 
-import { isObject } from "../model/json.ts";
+import { type Fields, isObject } from "../model/json.ts";
 import { TASK_STATES } from "../model/task.ts";
-import { type Fields, show } from "./json.ts";
+import { show } from "./json.ts";
 import type { OperationName } from "./peers/peer.ts";
 import type { Binding, RequirementId, Version } from "./requirements.ts";
 

@@ -42,8 +42,6 @@ interface ReplyRegistry {
     taskId: string,
     reply: ReplyTo & { readonly dialect: string; readonly after?: number },
   ): Promise<boolean>;
-  /** What is under way for it is aborted at once. */
-  delete(scope: TaskScope, taskId: string, id: string): Promise<void>;
 }
 
 /** Small durable facts beside tasks, by space and key, as JSON text. */

@@ -24,3 +24,16 @@ export function omitUndefined<T extends object>(members: T): Defined<T> {
   for (const name in members) if (members[name] !== undefined) defined[name] = members[name];
   return defined as Defined<T>;
 }
+
+/** Members of a value whose shape is not known. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** The members of an object; empty if the value is not an object. */
+export function fieldsOf(value: unknown): Fields {
+  return isObject(value) ? value : {};
+}
+
+/** The items of an array; empty if the value is not an array. */
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}

@@ -1,17 +1,11 @@
 /** Access to untrusted values, without assumptions about their shape. */
 
-import { isObject } from "../model/json.ts";
+import { type Fields, isObject } from "../model/json.ts";
 
 /** A value that could not be decoded; the message names the member. */
 export class DecodeError extends Error {
   override readonly name = "DecodeError";
 }
-
-export type Fields = Readonly<Record<string, unknown>>;
-
-export const fieldsOf = (value: unknown): Fields => (isObject(value) ? value : {});
-
-export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 export const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
 

@@ -1,4 +1,4 @@
-import type { Fields } from "./json.ts";
+import type { Fields } from "../model/json.ts";
 import { hexDigits, type Random, uuidFrom } from "./random.ts";
 import type { Notification, PushDevice } from "./services/webhook.ts";
 import { SimulatedTask, type TaskRules } from "./task/simulated-task.ts";

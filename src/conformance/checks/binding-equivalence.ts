@@ -1,6 +1,7 @@
+import { type Fields, fieldsOf, listOf } from "../../model/json.ts";
 import { type Check, check, ensure, fail, notShown } from "../check.ts";
 import { type CheckContext, newId, type SeenTask, showError } from "../check-context.ts";
-import { type Fields, fieldsOf, listOf, sameJson, show, textOf } from "../json.ts";
+import { sameJson, show, textOf } from "../json.ts";
 import { isError } from "../peers/errors.ts";
 import { OPERATION_NAMES, type OperationName } from "../peers/peer.ts";
 

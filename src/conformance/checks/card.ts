@@ -1,6 +1,6 @@
-import { isObject } from "../../model/json.ts";
+import { type Fields, fieldsOf, isObject, listOf } from "../../model/json.ts";
 import { type CardContext, type Check, check, ensure, fail, notShown } from "../check.ts";
-import { type Fields, fieldsOf, listOf, parseJson, show } from "../json.ts";
+import { parseJson, show } from "../json.ts";
 
 type Kind = "text" | "list" | "object" | "texts";
 

@@ -1,6 +1,7 @@
+import { type Fields, fieldsOf, listOf } from "../../model/json.ts";
 import { type Check, check, ensure, fail, notShown } from "../check.ts";
 import type { CheckContext, SeenTask } from "../check-context.ts";
-import { type Fields, fieldsOf, listOf, show, textOf } from "../json.ts";
+import { show, textOf } from "../json.ts";
 
 /** Tasks in a context that no other client adds to. */
 async function createThreeTasks(context: CheckContext): Promise<readonly SeenTask[]> {

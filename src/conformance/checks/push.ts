@@ -1,8 +1,8 @@
-import { isObject } from "../../model/json.ts";
+import { type Fields, fieldsOf, isObject, listOf } from "../../model/json.ts";
 import { type Check, check, ensure, Failed, fail, notShown } from "../check.ts";
 import { type CheckContext, newId, randomSuffix, requireTask, type SeenTask, showError } from "../check-context.ts";
 import type { Exchange } from "../exchange-log.ts";
-import { type Fields, fieldsOf, listOf, parseJson, show, textOf } from "../json.ts";
+import { parseJson, show, textOf } from "../json.ts";
 import { schemaFor, validate } from "../schema.ts";
 import type { Notification } from "../webhook-receiver.ts";
 

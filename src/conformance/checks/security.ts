@@ -1,7 +1,7 @@
-import { isObject } from "../../model/json.ts";
+import { fieldsOf, isObject, listOf } from "../../model/json.ts";
 import { type Check, check, ensure, fail, notShown } from "../check.ts";
 import { type CheckContext, newId, showError } from "../check-context.ts";
-import { fieldsOf, listOf, show, textOf } from "../json.ts";
+import { show, textOf } from "../json.ts";
 import { isAuthenticationError, isError } from "../peers/errors.ts";
 import type { OperationName } from "../peers/peer.ts";
 

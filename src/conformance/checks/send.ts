@@ -1,7 +1,7 @@
-import { isObject } from "../../model/json.ts";
+import { type Fields, fieldsOf, isObject, listOf } from "../../model/json.ts";
 import { type Check, check, checkOver, ensure, fail, notShown } from "../check.ts";
 import { type CheckContext, isInterruptedState, isTerminalState, newId, showError } from "../check-context.ts";
-import { type Fields, fieldsOf, listOf, sameJson, show } from "../json.ts";
+import { sameJson, show } from "../json.ts";
 
 const omit = (message: Fields, name: string): Fields => {
   const { [name]: _left, ...rest } = message;

@@ -1,4 +1,4 @@
-import { isObject } from "../../model/json.ts";
+import { type Fields, fieldsOf, isObject, listOf } from "../../model/json.ts";
 import { type Check, check, ensure, fail, notShown } from "../check.ts";
 import {
   type CheckContext,
@@ -8,7 +8,7 @@ import {
   newId,
   stateOfEvent,
 } from "../check-context.ts";
-import { type Fields, fieldsOf, listOf, sameJson, show, textOf } from "../json.ts";
+import { sameJson, show, textOf } from "../json.ts";
 
 async function streamEvents(context: CheckContext, message: Fields): Promise<readonly Fields[]> {
   context.requireStreaming();

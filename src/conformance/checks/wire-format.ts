@@ -1,7 +1,7 @@
-import { isObject } from "../../model/json.ts";
+import { type Fields, fieldsOf, isObject, listOf } from "../../model/json.ts";
 import { type Check, check, checkOver, ensure, fail, notShown } from "../check.ts";
 import { type CheckContext, historyOf, requireTask, showError } from "../check-context.ts";
-import { type Fields, fieldsOf, listOf, parseJson, sameJson, show } from "../json.ts";
+import { parseJson, sameJson, show } from "../json.ts";
 import { isError } from "../peers/errors.ts";
 import type { FullResponse } from "../peers/http-client.ts";
 import type { JsonRpcPeer } from "../peers/peer.ts";

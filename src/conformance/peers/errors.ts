@@ -1,8 +1,8 @@
 /** What each error is in each binding. Where patch releases of a version differ, both are right; the newest is first. */
 
-import { isObject } from "../../model/json.ts";
+import { type Fields, fieldsOf, isObject, listOf } from "../../model/json.ts";
 import { RPC_CODES } from "../../wire/rpc.ts";
-import { type Fields, fieldsOf, listOf, show, textOf } from "../json.ts";
+import { show, textOf } from "../json.ts";
 import type { Binding, Version } from "../requirements.ts";
 import type { WireError } from "./peer.ts";
 

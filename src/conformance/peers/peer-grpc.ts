@@ -1,9 +1,9 @@
 import { createGrpcCarrier } from "../../client/transport/grpc-carrier.ts";
 import { type GrpcAddress, parseGrpcAddress } from "../../client/transport/grpc-channels.ts";
+import type { Fields } from "../../model/json.ts";
 import { RPC_CODES, RpcStatusError } from "../../wire/rpc.ts";
 import { PeerError } from "../check.ts";
 import type { Exchange } from "../exchange-log.ts";
-import type { Fields } from "../json.ts";
 import type { Observations } from "../observations.ts";
 import type { Version } from "../requirements.ts";
 import { decodeStatusDetails, readDetails } from "./errors.ts";

@@ -1,6 +1,6 @@
-import { isObject } from "../../model/json.ts";
+import { type Fields, fieldsOf, isObject } from "../../model/json.ts";
 import { PeerError } from "../check.ts";
-import { type Fields, fieldsOf, parseJson, show, textOf } from "../json.ts";
+import { parseJson, show, textOf } from "../json.ts";
 import type { Observations } from "../observations.ts";
 import type { Version } from "../requirements.ts";
 import { nameOfCode, readDetails } from "./errors.ts";

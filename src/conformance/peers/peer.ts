@@ -1,5 +1,5 @@
+import type { Fields } from "../../model/json.ts";
 import type { ExchangeLog } from "../exchange-log.ts";
-import type { Fields } from "../json.ts";
 import type { Binding, Version } from "../requirements.ts";
 import type { FrameQueue } from "./frame-queue.ts";
 import type { FullResponse } from "./http-client.ts";

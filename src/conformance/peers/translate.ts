@@ -3,8 +3,8 @@
  * be invalid on purpose: what a translation does not recognise it passes on unchanged.
  */
 
-import { isObject } from "../../model/json.ts";
-import { type Fields, fieldsOf, listOf, textOf, withoutUndefined } from "../json.ts";
+import { type Fields, fieldsOf, isObject, listOf, omitUndefined } from "../../model/json.ts";
+import { textOf } from "../json.ts";
 import type { Binding, Version } from "../requirements.ts";
 import type { OperationName } from "./peer.ts";
 
@@ -133,15 +133,15 @@ const TRANSLATION_V03_PROTO = createTranslation({
   fromPushConfig(wire) {
     const { name, pushNotificationConfig } = fieldsOf(wire);
     const [, taskId, , id] = /^tasks\/([^/]+)(\/pushNotificationConfigs\/(.+))?$/.exec(textOf(name) ?? "") ?? [];
-    return withoutUndefined({ taskId, id, ...fieldsOf(pushNotificationConfig) });
+    return omitUndefined({ taskId, id, ...fieldsOf(pushNotificationConfig) });
   },
 });
 
 function toPushConfig(config: Fields): Fields {
   const { authentication, ...rest } = config;
-  if (!isObject(authentication)) return withoutUndefined(rest);
+  if (!isObject(authentication)) return omitUndefined(rest);
   const { credentials, scheme } = authentication;
-  return withoutUndefined({ ...rest, authentication: withoutUndefined({ schemes: [scheme], credentials }) });
+  return omitUndefined({ ...rest, authentication: omitUndefined({ schemes: [scheme], credentials }) });
 }
 
 /** Values of another type than expected stay as they are. */
@@ -152,25 +152,25 @@ const mapItems = (value: unknown, map: (value: Fields) => Fields) =>
 function createTranslation(form: FormV03): Translation {
   function toMessage({ parts, role, ...rest }: Fields): Fields {
     const encoded = { role: form.toRole(role), [form.parts]: mapItems(parts, toPart) };
-    return withoutUndefined({ ...form.kindOf("message"), ...rest, ...encoded });
+    return omitUndefined({ ...form.kindOf("message"), ...rest, ...encoded });
   }
 
   function toPart(part: Fields): Fields {
     const { data, filename, mediaType, metadata, raw, text, url } = part;
-    if (text !== undefined) return withoutUndefined({ ...form.kindOf("text"), text, metadata });
-    if (data !== undefined) return withoutUndefined({ ...form.kindOf("data"), data: form.toData(data), metadata });
+    if (text !== undefined) return omitUndefined({ ...form.kindOf("text"), text, metadata });
+    if (data !== undefined) return omitUndefined({ ...form.kindOf("data"), data: form.toData(data), metadata });
     if (raw === undefined && url === undefined) return part;
-    const file = withoutUndefined({ [form.bytes]: raw, [form.uri]: url, name: filename, mimeType: mediaType });
-    return withoutUndefined({ ...form.kindOf("file"), file, metadata });
+    const file = omitUndefined({ [form.bytes]: raw, [form.uri]: url, name: filename, mimeType: mediaType });
+    return omitUndefined({ ...form.kindOf("file"), file, metadata });
   }
 
   function toConfiguration({ returnImmediately, taskPushNotificationConfig, ...rest }: Fields): Fields {
     const pushConfig = mapObject(taskPushNotificationConfig, toPushConfig);
-    return withoutUndefined({ ...rest, blocking: returnImmediately !== true, [form.pushConfig]: pushConfig });
+    return omitUndefined({ ...rest, blocking: returnImmediately !== true, [form.pushConfig]: pushConfig });
   }
 
   function fromTask({ artifacts, history, kind: _kind, status, ...rest }: Fields): Fields {
-    return withoutUndefined({
+    return omitUndefined({
       ...rest,
       status: mapObject(status, fromStatus),
       artifacts: mapItems(artifacts, fromArtifact),
@@ -180,7 +180,7 @@ function createTranslation(form: FormV03): Translation {
 
   function fromStatus({ message, state, update, ...rest }: Fields): Fields {
     const decoded = { state: form.fromState(state), message: mapObject(message ?? update, fromMessage) };
-    return withoutUndefined({ ...decoded, ...rest });
+    return omitUndefined({ ...decoded, ...rest });
   }
 
   function fromArtifact({ parts, ...rest }: Fields): Fields {
@@ -192,10 +192,10 @@ function createTranslation(form: FormV03): Translation {
   }
 
   function fromPart({ data, file, kind: _kind, ...rest }: Fields): Fields {
-    if (data !== undefined) return withoutUndefined({ ...rest, data: form.fromData(data) });
+    if (data !== undefined) return omitUndefined({ ...rest, data: form.fromData(data) });
     if (!isObject(file)) return rest;
     const { [form.bytes]: raw, [form.uri]: url, mimeType: mediaType, name: filename } = file;
-    return withoutUndefined({ ...rest, raw, url, filename, mediaType });
+    return omitUndefined({ ...rest, raw, url, filename, mediaType });
   }
 
   function fromEvent(wire: unknown): Fields {
@@ -219,10 +219,10 @@ function createTranslation(form: FormV03): Translation {
   return {
     encodeRequest(operation, { tenant: _tenant, ...params }) {
       if (operation !== "SendMessage" && operation !== "SendStreamingMessage")
-        return withoutUndefined(form.toParams(operation, params));
+        return omitUndefined(form.toParams(operation, params));
       const message = mapObject(params.message, toMessage);
       const configuration = mapObject(params.configuration, toConfiguration);
-      return withoutUndefined({ ...params, message, configuration });
+      return omitUndefined({ ...params, message, configuration });
     },
 
     decodeResult(operation, wire) {

@@ -133,7 +133,7 @@ export async function serveLink({ name, serving }: Dialect, context: ServeContex
     agents: new Map([[service.name, service]]),
     accepts: true,
     context: () => context,
-    replies: { put: async () => true, delete: async () => {} },
+    replies: { put: async () => true },
     records: NO_RECORDS,
   };
   const [carrier] = (await serving.carriers?.(host)) ?? [];

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { isObject } from "../../model/json.ts";
+import type { Fields } from "../../model/json.ts";
 import { closestMatch } from "../../model/suggestions.ts";
 
 /** Reserved keys that are not available in this version. `*` matches any name. */
@@ -171,16 +171,6 @@ export function formatPath(path: Path): string {
 }
 
 /** Values of a file before validation. */
-export type Fields = Readonly<Record<string, unknown>>;
-
-export function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-export function fieldsOf(value: unknown): Fields {
-  return isObject(value) ? value : {};
-}
-
 export function checkAgentExists(name: unknown, agents: Fields, path: Path): readonly Finding[] {
   const names = Object.keys(agents);
   if (typeof name !== "string" || names.length === 0 || Object.hasOwn(agents, name)) return [];

@@ -1,10 +1,11 @@
 /** Sections that dialects contribute to a configuration. Each function has one line per section. */
 
 import { z } from "zod";
+import { type Fields, fieldsOf } from "../../model/json.ts";
 import { checkXiaoyi, secretsOfXiaoyi, toXiaoyiConfig, type XiaoyiConfig, xiaoyiValues } from "../xiaoyi/config.ts";
 import { xiaoyi } from "../xiaoyi/config-schema.ts";
 import type { XiaoyiOptions } from "../xiaoyi/open-xiaoyi.ts";
-import { type Fields, type Finding, fieldsOf } from "./problems.ts";
+import type { Finding } from "./problems.ts";
 import type { ParsedConfig } from "./schema.ts";
 import type { ShownValues } from "./value-types.ts";
 

@@ -2,8 +2,8 @@
 
 import type { z } from "zod";
 import { formatDuration } from "../../model/duration.ts";
-import { isObject } from "../../model/json.ts";
-import { checkAgentExists, type Fields, type Finding, fieldsOf, listOf, type Path } from "../config/problems.ts";
+import { type Fields, fieldsOf, isObject, listOf } from "../../model/json.ts";
+import { checkAgentExists, type Finding, type Path } from "../config/problems.ts";
 import { formatSize, membersOf, type ShownValues } from "../config/value-types.ts";
 import { DIAL_IN_CREDENTIALS, HTTP_ACCESS, type xiaoyi } from "./config-schema.ts";
 import type { XiaoyiOptions } from "./open-xiaoyi.ts";

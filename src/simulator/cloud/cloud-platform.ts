@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
+import { type Fields, fieldsOf } from "../../model/json.ts";
 import type { Clock } from "../../model/ports.ts";
-import { DecodeError, type Fields, fieldsOf, parseObject, textOf } from "../json.ts";
+import { DecodeError, parseObject, textOf } from "../json.ts";
 import { DEFAULT_STYLE, messageParams, type WireStyle } from "../link/wire-format.ts";
 import { type Channel, type ControlAnswer, dataPart, type OutgoingControl, type OutgoingMessage } from "../phone.ts";
 import { type Random, uuidFrom } from "../random.ts";

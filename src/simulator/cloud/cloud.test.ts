@@ -1,8 +1,8 @@
 import { createServer } from "node:http";
 import { type AddressInfo, createServer as createListener } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { fieldsOf } from "../../model/json.ts";
 import { sign } from "../authentication.ts";
-import { fieldsOf } from "../json.ts";
 import { DEFAULT_STYLE } from "../link/wire-format.ts";
 import type { Simulator } from "../simulator.ts";
 import { CloudAgent, frame, type Handler, open, reply } from "../testing/cloud-agent.ts";

@@ -1,6 +1,7 @@
+import type { Fields } from "../../model/json.ts";
 import type { Clock } from "../../model/ports.ts";
 import { sign } from "../authentication.ts";
-import { DecodeError, type Fields, parseObject, textOf } from "../json.ts";
+import { DecodeError, parseObject, textOf } from "../json.ts";
 import type { Report } from "../violations.ts";
 import { post, readText } from "./http-client.ts";
 

@@ -1,7 +1,8 @@
 import { type IncomingMessage, request as requestPlain } from "node:http";
 import { request as requestSecure } from "node:https";
+import { fieldsOf } from "../../model/json.ts";
 import { readSseEvents } from "../../wire/sse.ts";
-import { DecodeError, fieldsOf, parseObject } from "../json.ts";
+import { DecodeError, parseObject } from "../json.ts";
 import { decodeResponse, echoesId } from "../task/decode-response.ts";
 import type { SimulatedTask } from "../task/simulated-task.ts";
 import type { Report } from "../violations.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Fields, fieldsOf } from "../json.ts";
+import { type Fields, fieldsOf } from "../../model/json.ts";
 import type { Simulator } from "../simulator.ts";
 import { artifact, messageText, type RawAgent, status } from "../testing/raw-agent.ts";
 import { createStage, rulesOf, waitForViolations } from "../testing/stage.ts";

@@ -1,7 +1,8 @@
 import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
+import type { Fields } from "../../model/json.ts";
 import type { Clock } from "../../model/ports.ts";
-import { type Fields, parseObject } from "../json.ts";
+import { parseObject } from "../json.ts";
 import type { PlatformTraits } from "../options.ts";
 import type { Report } from "../violations.ts";
 import { watchSilence } from "../waiting.ts";

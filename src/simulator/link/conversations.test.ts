@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type Fields, fieldsOf, parseObject } from "../json.ts";
+import { type Fields, fieldsOf } from "../../model/json.ts";
+import { parseObject } from "../json.ts";
 import type { DeviceEvent } from "../phone.ts";
 import { AGENT_IS_AWAY } from "../task/simulated-task.ts";
 import { artifact, messageText, status } from "../testing/raw-agent.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { fieldsOf } from "../json.ts";
+import { fieldsOf } from "../../model/json.ts";
 import { artifact, status } from "../testing/raw-agent.ts";
 import { createStage, rulesOf, waitForViolations } from "../testing/stage.ts";
 

@@ -1,4 +1,4 @@
-import type { Fields } from "../json.ts";
+import type { Fields } from "../../model/json.ts";
 import type { PlatformTraits } from "../options.ts";
 import type { Channel, ControlAnswer, OutgoingControl, OutgoingMessage } from "../phone.ts";
 import { type SimulatedTask, textLength } from "../task/simulated-task.ts";

@@ -1,4 +1,5 @@
-import { DecodeError, type Fields, parseObject } from "../json.ts";
+import type { Fields } from "../../model/json.ts";
+import { DecodeError, parseObject } from "../json.ts";
 import type { OutgoingControl, OutgoingMessage } from "../phone.ts";
 import { type AgentResponse, decodeResponse } from "../task/decode-response.ts";
 import type { Report } from "../violations.ts";

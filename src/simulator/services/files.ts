@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import { type Fields, fieldsOf } from "../../model/json.ts";
 import { authenticate, type RegisteredAgent } from "../authentication.ts";
 import { type Route, readBody, replyJson } from "../http-server.ts";
-import { DecodeError, type Fields, fieldsOf, parseObject, textOf } from "../json.ts";
+import { DecodeError, parseObject, textOf } from "../json.ts";
 import type { HostedFile, UserFile } from "../phone.ts";
 import { hexDigits, type Random, uuidFrom } from "../random.ts";
 import type { Report } from "../violations.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { type Fields, fieldsOf } from "../json.ts";
+import { type Fields, fieldsOf } from "../../model/json.ts";
 import type { Simulator } from "../simulator.ts";
 import { artifact, signedHeaders } from "../testing/raw-agent.ts";
 import { createStage, rulesOf } from "../testing/stage.ts";

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { isObject } from "../../model/json.ts";
+import { type Fields, fieldsOf, isObject, listOf } from "../../model/json.ts";
 import type { Clock } from "../../model/ports.ts";
 import { type AuthenticationResult, authenticate, type RegisteredAgent } from "../authentication.ts";
 import { type Route, readBody, replyJson } from "../http-server.ts";
-import { DecodeError, type Fields, fieldsOf, listOf, parseObject, textOf } from "../json.ts";
+import { DecodeError, parseObject, textOf } from "../json.ts";
 import type { PlatformTraits } from "../options.ts";
 import { type Random, uuidFrom } from "../random.ts";
 import type { Report } from "../violations.ts";

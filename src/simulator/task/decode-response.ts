@@ -1,5 +1,5 @@
-import { isObject } from "../../model/json.ts";
-import { DecodeError, type Fields, fieldsOf, textOf } from "../json.ts";
+import { type Fields, fieldsOf, isObject } from "../../model/json.ts";
+import { DecodeError, textOf } from "../json.ts";
 import type { ControlAnswer, OutgoingControl } from "../phone.ts";
 
 type Part =

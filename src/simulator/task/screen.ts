@@ -1,4 +1,5 @@
-import { type Fields, fieldsOf, listOf, textOf } from "../json.ts";
+import { type Fields, fieldsOf, listOf } from "../../model/json.ts";
+import { textOf } from "../json.ts";
 import type { ArtifactUpdate, State, StatusUpdate, Update } from "./decode-response.ts";
 
 interface Piece {

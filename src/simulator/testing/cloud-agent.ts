@@ -1,7 +1,8 @@
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { type Fields, fieldsOf } from "../../model/json.ts";
 import { readBody } from "../http-server.ts";
-import { type Fields, fieldsOf, parseObject } from "../json.ts";
+import { parseObject } from "../json.ts";
 
 interface CloudRequest {
   readonly headers: IncomingHttpHeaders;

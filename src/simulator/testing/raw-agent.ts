@@ -1,6 +1,6 @@
 import { WebSocket } from "ws";
+import { type Fields, fieldsOf } from "../../model/json.ts";
 import { type RegisteredAgent, sign } from "../authentication.ts";
-import { type Fields, fieldsOf } from "../json.ts";
 import type { Simulator } from "../simulator.ts";
 import { ChangeNotifier } from "../waiting.ts";
 

@@ -1,6 +1,7 @@
 import { WebSocket } from "ws";
+import { type Fields, fieldsOf } from "../../model/json.ts";
 import type { RegisteredAgent } from "../authentication.ts";
-import { type Fields, fieldsOf, parseObject, textOf } from "../json.ts";
+import { parseObject, textOf } from "../json.ts";
 import { artifact, messageText, signedHeaders, status } from "./raw-agent.ts";
 
 /** Faults that only show in the course of a conversation. */
