@@ -69,7 +69,7 @@ async function listed(url: string): Promise<readonly string[]> {
 describe("a server whose database is damaged", () => {
   test("leaves out the task whose text is not UTF-8, names it in the log, and serves on", async () => {
     const [one, two, three] = await tasksOf(["one", "two", "three"]);
-    await changeStore(file, "UPDATE segment SET body = CAST(x'7bff7d' AS TEXT) WHERE task = 2");
+    await changeStore(file, "UPDATE segment SET body = CAST(x'7bff7d' AS TEXT) WHERE key >> 31 = 2");
     const server = await start();
     const { error } = await call(server.url, "GetTask", { id: two });
     expect(error).toMatchObject({ code: -32603 });

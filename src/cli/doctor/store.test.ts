@@ -106,7 +106,7 @@ describe("doctor on a store", () => {
 
   it("names the tasks that are damaged, at the terminal with exit code 1", async () => {
     const file = await filled("one", "two", "three");
-    await changeStore(file, "UPDATE segment SET body = CAST(x'ff' AS TEXT) WHERE task = 2");
+    await changeStore(file, "UPDATE segment SET body = CAST(x'ff' AS TEXT) WHERE key >> 31 = 2");
     const config = join(folder, "dragoman.yaml");
     writeFileSync(config, `server: { port: 0 }\nstore: sqlite:${file}\nagents:\n  echo: { use: echo }\n`);
     expect((await runInProcess("doctor", config)).code).toBe(0);

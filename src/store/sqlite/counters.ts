@@ -3,7 +3,7 @@ import type { Connection } from "./connection.ts";
 import { commitAll, fallBackIfDamaged } from "./damage.ts";
 import type { Deliveries } from "./deliveries.ts";
 import type { SqliteStatement } from "./driver.ts";
-import { columns, STATE_CODES, toText } from "./rows.ts";
+import { columns, numberIn, ofTask, STATE_CODES, toText } from "./rows.ts";
 
 interface LogGrowth {
   readonly owner: string;
@@ -75,6 +75,7 @@ export class CommitCounters {
   readonly #behind: SqliteStatement<BehindRow>;
   readonly #raise: SqliteStatement<object>;
   readonly #removals: readonly SqliteStatement<object>[];
+  readonly #keyedRemovals: readonly SqliteStatement<object>[];
   readonly #ahead = new LogsAhead();
   /** Logs that this commit adds to, and rows that it brings up to their logs. */
   #grown: (readonly [seq: number, LogGrowth])[] = [];
@@ -99,17 +100,18 @@ export class CommitCounters {
     this.#usage = driver.prepare(`SELECT ${columns("bytes")} FROM owner_usage WHERE owner = ?`);
     this.#advance = driver.prepare("UPDATE store SET stamp = ?, events = events + ?");
     this.#behind = driver.prepare(
-      `SELECT ${columns("seq, scope")}, max(s.last) - t.number AS events, sum(length(CAST(s.body AS BLOB))) AS bytes
-       FROM task t INDEXED BY task_open CROSS JOIN segment s ON s.task = t.seq AND s.last > t.number
+      `SELECT ${columns("seq, scope")}, ${numberIn("max(key)")} - t.number AS events, sum(length(CAST(body AS BLOB))) AS bytes
+       FROM task t INDEXED BY task_open CROSS JOIN segment ON ${ofTask("t.seq", "t.number")}
        WHERE t.open = 1 GROUP BY t.seq`,
     );
     this.#raise = driver.prepare("UPDATE task SET number = number + ?, bytes = bytes + ? WHERE seq = ?");
     this.#removals = [
-      ...["segment", "snapshot", "memory", "past_position"].map((table) =>
-        driver.prepare(`DELETE FROM ${table} WHERE task = ?`),
-      ),
+      ...["memory", "past_position"].map((table) => driver.prepare(`DELETE FROM ${table} WHERE task = ?`)),
       driver.prepare("DELETE FROM task WHERE seq = ?"),
     ];
+    this.#keyedRemovals = ["segment", "snapshot"].map((table) =>
+      driver.prepare(`DELETE FROM ${table} WHERE ${ofTask("?")}`),
+    );
     this.#stamp = driver.prepare<{ stamp: number }>(`SELECT ${columns("stamp")} FROM store`).get()?.stamp ?? 0;
     // An earlier process may have begun lists at any commit.
     this.#viewed = this.#stamp;
@@ -219,6 +221,7 @@ export class CommitCounters {
 
   /** Deletes a task with all it has. */
   removeTask({ seq, scope, state, number, bytes }: RemovedTask): void {
+    for (const removal of this.#keyedRemovals) removal.run(seq, seq);
     for (const removal of this.#removals) removal.run(seq);
     this.#deliveries.deleteAll(seq);
     this.catchUp(seq);

@@ -120,6 +120,8 @@ async function columnsOf(type: string): Promise<readonly (readonly [table: strin
   return places.map(({ place }) => place.split(".") as [string, string]);
 }
 
+const OF_TASK = "task = (SELECT seq FROM task WHERE id = 'bad')";
+const KEYED_BY_TASK = OF_TASK.replace("task", "key >> 31");
 const ROWS: Readonly<Record<string, string>> = {
   task: "id = 'bad'",
   idempotency: "task_id = 'bad'",
@@ -128,8 +130,9 @@ const ROWS: Readonly<Record<string, string>> = {
   counter: "1",
   owner_usage: "1",
   record: "key = 'bad'",
+  segment: KEYED_BY_TASK,
+  snapshot: KEYED_BY_TASK,
 };
-const OF_TASK = "task = (SELECT seq FROM task WHERE id = 'bad')";
 
 describe("a text that is not UTF-8", async () => {
   it.each([...(await columnsOf("TEXT")), ...(await columnsOf("INTEGER"))])(
@@ -194,7 +197,7 @@ describe("a damaged task", () => {
     const before = await open(file);
     await fill(before);
     await before.close();
-    await changeStore(file, `UPDATE segment SET body = CAST(x'7b22ff' AS TEXT) WHERE ${OF_TASK}`);
+    await changeStore(file, `UPDATE segment SET body = CAST(x'7b22ff' AS TEXT) WHERE ${KEYED_BY_TASK}`);
     return open(file, log);
   }
 
@@ -231,7 +234,7 @@ describe("a damaged task", () => {
     await before.close();
     await changeStore(
       file,
-      `UPDATE segment SET body = CAST(x'ff' AS TEXT) WHERE ${OF_TASK}`,
+      `UPDATE segment SET body = CAST(x'ff' AS TEXT) WHERE ${KEYED_BY_TASK}`,
       "UPDATE task SET status = CAST(x'ff' AS TEXT) WHERE id = 'open bad'",
     );
     const store = await open(file);

@@ -14,7 +14,10 @@ import {
   decodeJson,
   decodeText,
   fromText,
+  keyOf,
   LOG_NUMBER,
+  numberIn,
+  ofTask,
   PACKED_HEAD,
   packedTask,
   parseJson,
@@ -46,6 +49,8 @@ export const ARTIFACTS_PART = 0;
 
 const NO_LIMIT = -1;
 
+const SELECT_SEGMENTS = `SELECT first, ${numberIn("key")} AS last, body FROM segment`;
+
 /** Segments that follow each other, as one: a line per entry is what they have inside and between them. */
 const SELECT_JOINED = `SELECT
   CASE WHEN sum(last - first + 1) = max(last) - min(first) + 1 THEN CAST(min(first) AS NUMERIC) END AS first,
@@ -73,25 +78,25 @@ export class Reader {
       `SELECT ${columns(`seq, scope, ${LOG_NUMBER} AS number, floor`)} FROM task WHERE id = ?`,
     );
     this.#following = driver.prepare(
-      `${SELECT_JOINED} FROM (SELECT first, last, body FROM segment WHERE task = ? AND last > ? ORDER BY last LIMIT ?)`,
+      `${SELECT_JOINED} FROM (${SELECT_SEGMENTS} WHERE ${ofTask("?", "?")} ORDER BY key LIMIT ?)`,
     );
     this.#upTo = driver.prepare(
-      `${SELECT_JOINED} FROM (SELECT first, last, body FROM segment WHERE task = ? AND first <= ? ORDER BY last)`,
+      `${SELECT_JOINED} FROM (${SELECT_SEGMENTS} WHERE ${ofTask("?")} AND first <= ? ORDER BY key)`,
     );
     this.#withMessages = driver.prepare(
       `WITH RECURSIVE chain (task, first, body, earlier) AS (
-         SELECT task, first, body, earlier FROM segment WHERE task = ? AND last = ?
+         SELECT CAST(? AS INTEGER), first, body, earlier FROM segment WHERE key = ${keyOf("?", "?")}
          UNION ALL
-         SELECT s.task, s.first, s.body, s.earlier FROM chain
-           JOIN segment s ON s.task = chain.task AND s.last = chain.earlier
+         SELECT chain.task, s.first, s.body, s.earlier FROM chain
+           JOIN segment s ON s.key = ${keyOf("chain.task", "chain.earlier")}
          LIMIT ?
        ) SELECT CAST(group_concat(body, char(10)) AS BLOB) AS body FROM (SELECT body FROM chain ORDER BY first)`,
     );
     this.#artifactsPart = driver.prepare(
-      `SELECT ${columns("", "body")} FROM snapshot WHERE task = ? AND part = ${ARTIFACTS_PART}`,
+      `SELECT ${columns("", "body")} FROM snapshot WHERE key = ${keyOf("?", `${ARTIFACTS_PART}`)}`,
     );
     this.#historyParts = driver.prepare(
-      `SELECT ${columns("", "body")} FROM snapshot WHERE task = ? AND part > ${ARTIFACTS_PART} ORDER BY part DESC LIMIT ?`,
+      `SELECT ${columns("", "body")} FROM snapshot WHERE ${ofTask("?", `${ARTIFACTS_PART}`)} ORDER BY key DESC LIMIT ?`,
     );
     this.#memory = driver.prepare(
       `SELECT ${columns("", "key, value")} FROM memory WHERE task = (SELECT seq FROM task WHERE id = ?)`,
@@ -129,7 +134,7 @@ export class Reader {
     if (after >= task.number) return { kind: "entries", entries: [] };
     return {
       kind: "entries",
-      entries: toEntries(this.#following.get(task.seq, after, toSqlLimit(limit)), after, limit),
+      entries: toEntries(this.#following.get(task.seq, after, task.seq, toSqlLimit(limit)), after, limit),
     };
   }
 
@@ -173,14 +178,14 @@ export class Reader {
 
   fold(seq: number, upTo: number, historyLimit: number = Number.POSITIVE_INFINITY): TaskFold {
     const fold = new TaskFold(historyLimit);
-    for (const entry of toEntries(this.#upTo.get(seq, upTo), 0, upTo)) fold.apply(entry);
+    for (const entry of toEntries(this.#upTo.get(seq, seq, upTo), 0, upTo)) fold.apply(entry);
     if (fold.number !== upTo) throw new StoreError("damaged", `The log ends at ${fold.number} and not at ${upTo}.`);
     return fold;
   }
 
   #newestMessages(row: TaskRow, count: number, currentHasMessage: boolean): readonly Message[] {
     if (row.floor > 0) {
-      const parts = this.#historyParts.all(row.seq, toSqlLimit(Math.ceil(count / MESSAGES_PER_PART) + 1));
+      const parts = this.#historyParts.all(row.seq, row.seq, toSqlLimit(Math.ceil(count / MESSAGES_PER_PART) + 1));
       return parts
         .reverse()
         .flatMap(({ body }) => decodeJson(body) as Message[])
@@ -188,7 +193,7 @@ export class Reader {
     }
     if (row.messageSegment === undefined) return [];
     // Each of them brings at least one message, and one message may be that of the current status.
-    const body = this.#withMessages.get(row.seq, row.messageSegment, toSqlLimit(count + 1))?.body ?? null;
+    const body = this.#withMessages.get(row.seq, row.seq, row.messageSegment, toSqlLimit(count + 1))?.body ?? null;
     return body === null ? [] : readNewestMessages(decodeText(body), count, currentHasMessage);
   }
 }

@@ -8,7 +8,7 @@ import type { SqliteStatement } from "./driver.ts";
 import type { IdempotencyKeys } from "./idempotency-keys.ts";
 import { ARTIFACTS_PART, MESSAGES_PER_PART, type Reader } from "./reader.ts";
 import type { Records } from "./records.ts";
-import { columns, stateOf } from "./rows.ts";
+import { columns, keyOf, ofTask, stateOf } from "./rows.ts";
 import { pragma, SCHEMA_VERSION } from "./schema.ts";
 
 const MIN_FREE_PAGES = 256;
@@ -63,8 +63,8 @@ export class Retention {
       `SELECT seq FROM task INDEXED BY task_ended
        WHERE open = 0 AND (floor > 0) = 0 AND ended_at <= ? ORDER BY ended_at LIMIT ?`,
     );
-    this.#addPart = driver.prepare("INSERT INTO snapshot (task, part, body) VALUES (?, ?, ?)");
-    this.#dropLog = driver.prepare("DELETE FROM segment WHERE task = ?");
+    this.#addPart = driver.prepare(`INSERT INTO snapshot (key, body) VALUES (${keyOf("?", "?")}, ?)`);
+    this.#dropLog = driver.prepare(`DELETE FROM segment WHERE ${ofTask("?")}`);
     this.#setFloor = driver.prepare("UPDATE task SET floor = number, message_segment = NULL, bytes = ? WHERE seq = ?");
     this.#ended = driver.prepare(
       `SELECT seq FROM task INDEXED BY task_ended
@@ -116,7 +116,7 @@ export class Retention {
       bytes += Buffer.byteLength(body);
       this.#addPart.run(seq, part, body);
     };
-    this.#dropLog.run(seq);
+    this.#dropLog.run(seq, seq);
     if (artifacts !== undefined) keep(ARTIFACTS_PART, artifacts);
     for (let start = 0; start < history.length; start += MESSAGES_PER_PART) {
       keep(1 + start / MESSAGES_PER_PART, history.slice(start, start + MESSAGES_PER_PART));

@@ -132,6 +132,27 @@ export function stateOf(code: number): TaskState {
   return state;
 }
 
+/**
+ * The key of a row that belongs to a task, in SQL: the rows of a task follow each other, by their numbers. One integer,
+ * because a key of two columns would be compared as a whole row, and for that SQLite reads all of a large body.
+ */
+export function keyOf(task: string, number: string): string {
+  return `(${task} << ${NUMBER_BITS} | ${number})`;
+}
+
+/** The condition for all rows of a task, or those numbered above `after`. A parameter as `task` has to be given twice. */
+export function ofTask(task: string, after?: string): string {
+  const from = after === undefined ? `key >= ${keyOf(task, "0")}` : `key > ${keyOf(task, after)}`;
+  return `${from} AND key < (${task} + 1 << ${NUMBER_BITS})`;
+}
+
+/** The number within its task that a key stands for. */
+export function numberIn(key: string): string {
+  return `(${key} & ${2 ** NUMBER_BITS - 1})`;
+}
+
+const NUMBER_BITS = 31;
+
 /** A task as a snapshot needs it. */
 export interface TaskRow {
   readonly seq: number;
@@ -150,7 +171,7 @@ export interface TaskRow {
  * How far the log of a task goes, in a query with the columns of `task`. What is only appended to the log of an open task
  * does not change its row, whose `number` is from the write that last did.
  */
-export const LOG_NUMBER = "CASE open WHEN 1 THEN (SELECT max(last) FROM segment WHERE task = seq) ELSE number END";
+export const LOG_NUMBER = `CASE open WHEN 1 THEN (SELECT ${numberIn("max(key)")} FROM segment WHERE ${ofTask("seq")}) ELSE number END`;
 
 /** Of a table, or a query that has its columns, as one text; `place` says where the task stands. */
 export function packedTask(place: string): string {

@@ -219,6 +219,27 @@ const MIGRATIONS: readonly string[] = [
   CREATE INDEX past_position_by_context ON past_position (scope, context, status_ts, id);
   CREATE INDEX past_position_by_task ON past_position (task);
   `,
+  // `key` is `task << 31 | last`, or `part`. To compare a key of two columns SQLite reads the row it is in, all of it: a
+  // row beside a large one took as long to find or add as that one.
+  `
+  ALTER TABLE segment RENAME TO earlier_segment;
+  DROP INDEX segment_terminal;
+  CREATE TABLE segment (
+    key INTEGER PRIMARY KEY,
+    first INTEGER NOT NULL,
+    earlier INTEGER,
+    terminal INTEGER NOT NULL,
+    body TEXT NOT NULL
+  );
+  INSERT OR IGNORE INTO segment SELECT task << 31 | last, first, earlier, terminal, body FROM earlier_segment ORDER BY task, last;
+  CREATE UNIQUE INDEX segment_terminal ON segment (key >> 31) WHERE terminal = 1;
+  DROP TABLE earlier_segment;
+
+  ALTER TABLE snapshot RENAME TO earlier_snapshot;
+  CREATE TABLE snapshot (key INTEGER PRIMARY KEY, body TEXT NOT NULL);
+  INSERT OR IGNORE INTO snapshot SELECT task << 31 | part, body FROM earlier_snapshot ORDER BY task, part;
+  DROP TABLE earlier_snapshot;
+  `,
 ];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;

@@ -1,6 +1,6 @@
 import type { Connection } from "./connection.ts";
 import type { SqliteStatement } from "./driver.ts";
-import { columns, LOG_NUMBER, type StoredText, stateOf, textOrUndefined } from "./rows.ts";
+import { columns, keyOf, LOG_NUMBER, ofTask, type StoredText, stateOf, textOrUndefined } from "./rows.ts";
 
 interface GuardRow {
   readonly seq: number;
@@ -41,10 +41,10 @@ export function prepareWrites({ driver }: Connection) {
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
     ),
     addSegment: driver.prepare(
-      "INSERT INTO segment (task, last, first, earlier, terminal, body) VALUES (?, ?, ?, ?, ?, ?)",
+      `INSERT INTO segment (key, first, earlier, terminal, body) VALUES (${keyOf("?", "?")}, ?, ?, ?, ?)`,
     ),
     bytesAfter: driver.prepare<{ bytes: number }>(
-      "SELECT sum(length(CAST(body AS BLOB))) AS bytes FROM segment WHERE task = ? AND last > ?",
+      `SELECT sum(length(CAST(body AS BLOB))) AS bytes FROM segment WHERE ${ofTask("?", "?")}`,
     ),
     addPastPosition: driver.prepare(
       `INSERT INTO past_position (scope, status_ts, id, until, since, left_at, state, task, context)

@@ -305,7 +305,7 @@ export class Writer {
   #catchUp({ seq, number, rowNumber }: FoundTask): number {
     if (number === rowNumber) return 0;
     this.#counters.catchUp(seq);
-    return this.#statements.bytesAfter.get(seq, rowNumber)?.bytes ?? 0;
+    return this.#statements.bytesAfter.get(seq, rowNumber, seq)?.bytes ?? 0;
   }
 
   #addSegment(seq: number, entries: readonly LogEntry[], body: string, earlier: number | null, ended: boolean): void {
