@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "./json.ts";
-import type { Message } from "./message.ts";
+import type { Message, Part } from "./message.ts";
 import type { Artifact, Task, TaskState, TaskStatus } from "./task.ts";
 
 export interface TaskStatusUpdate {
@@ -38,6 +38,67 @@ export interface RequestDetails {
 }
 
 /**
+ * The JSON around the text of a chunk. The chunks of a streamed answer differ in nothing but their text: they share one
+ * of these, and only the text is encoded and kept for each.
+ */
+export class ChunkFrame {
+  readonly before: string;
+  readonly after: string;
+  readonly #taskId: string;
+  readonly #contextId: string;
+  readonly #artifactId: string;
+  readonly #name: string | undefined;
+
+  private constructor({ taskId, contextId, artifact: { artifactId, name } }: TaskArtifactUpdate) {
+    this.#taskId = taskId;
+    this.#contextId = contextId;
+    this.#artifactId = artifactId;
+    this.#name = name;
+    const start = JSON.stringify({ artifactUpdate: { taskId, contextId, artifact: { artifactId, parts: [] } } });
+    // Joined and not concatenated, which would leave a rope that every chunk had to follow.
+    this.before = [start.slice(0, start.lastIndexOf("]")), '{"text":'].join("");
+    this.after = ["}]", name === undefined ? "" : `,"name":${JSON.stringify(name)}`, '},"append":true}}'].join("");
+  }
+
+  /** Of this event: the same as that of an earlier one if they differ only in text; undefined if it is not such a chunk. */
+  static of(event: TaskEvent, earlier: ChunkFrame | undefined): ChunkFrame | undefined {
+    if (!("artifactUpdate" in event)) return undefined;
+    const { artifactUpdate } = event;
+    if (!isTextChunk(artifactUpdate)) return undefined;
+    return earlier !== undefined && earlier.#fits(artifactUpdate) ? earlier : new ChunkFrame(artifactUpdate);
+  }
+
+  #fits({ taskId, contextId, artifact: { artifactId, name } }: TaskArtifactUpdate): boolean {
+    return (
+      artifactId === this.#artifactId && name === this.#name && taskId === this.#taskId && contextId === this.#contextId
+    );
+  }
+}
+
+/** Continues an artifact by plain text, with nothing beside it. */
+function isTextChunk(update: TaskArtifactUpdate): boolean {
+  const { parts } = update.artifact;
+  return (
+    update.append === true &&
+    parts.length === 1 &&
+    hasOnly(UPDATE_MEMBERS, update) &&
+    hasOnly(ARTIFACT_MEMBERS, update.artifact) &&
+    hasOnly(PART_MEMBERS, parts[0] as Part)
+  );
+}
+
+const UPDATE_MEMBERS = ["taskId", "contextId", "artifact", "append"];
+const ARTIFACT_MEMBERS = ["artifactId", "parts", "name"];
+const PART_MEMBERS = ["text"];
+
+/** In this order, too, which is that of the JSON. */
+function hasOnly(names: readonly string[], object: object): boolean {
+  let index = 0;
+  for (const name in object) if (name !== names[index++]) return false;
+  return true;
+}
+
+/**
  * One numbered line of a task's log. Event and JSON are two forms of one thing; whichever is missing is made on first
  * use, so that a stream served from disk never parses and a blocking call in memory never serialises.
  */
@@ -46,6 +107,8 @@ export class LogEntry {
   /** A caller's message that arrived with this event. It joins the history; streams do not show it. */
   readonly received: Message | undefined;
   readonly request: RequestDetails | undefined;
+  /** If present, the JSON is that of the text with this around it. */
+  readonly #frame: ChunkFrame | undefined;
   #event: TaskEvent | undefined;
   #json: string | undefined;
 
@@ -55,42 +118,57 @@ export class LogEntry {
     json: string | undefined,
     received: Message | undefined,
     request: RequestDetails | undefined,
+    frame: ChunkFrame | undefined,
   ) {
     this.number = number;
-    this.#event = event;
-    this.#json = json;
     this.received = received;
     this.request = request;
+    this.#frame = frame;
+    this.#event = event;
+    this.#json = json;
   }
 
-  static of(number: number, event: TaskEvent, received?: Message, request?: RequestDetails): LogEntry {
-    return new LogEntry(number, event, undefined, received, request);
+  /** `frame` must be that of the event. */
+  static of(
+    number: number,
+    event: TaskEvent,
+    received?: Message,
+    request?: RequestDetails,
+    frame?: ChunkFrame,
+  ): LogEntry {
+    return new LogEntry(number, event, undefined, received, request, frame);
   }
 
   /** `json` must be what `JSON.stringify` made of a TaskEvent: it is trusted. */
   static fromJson(number: number, json: string, received?: Message, request?: RequestDetails): LogEntry {
-    return new LogEntry(number, undefined, json, received, request);
+    return new LogEntry(number, undefined, json, received, request, undefined);
   }
 
   get event(): TaskEvent {
-    this.#event ??= JSON.parse(this.#json as string) as TaskEvent;
+    this.#event ??= JSON.parse(this.json) as TaskEvent;
     return this.#event;
   }
 
   get json(): string {
     if (this.#json === undefined) {
-      this.#json = JSON.stringify(this.#event);
+      this.#json = JSON.stringify(this.#frame === undefined ? this.#event : chunkText(this.#event as TaskEvent));
       // One form is enough to keep. A reader that wants text passes the entry on, and short-lived objects cost nothing.
       this.#event = undefined;
     }
-    return this.#json;
+    return this.#frame === undefined ? this.#json : this.#frame.before + this.#json + this.#frame.after;
   }
 
   /** The state this entry brought the task to, if it is about state. Chunks read from disk are not parsed for it. */
   get state(): TaskState | undefined {
+    if (this.#frame !== undefined) return undefined;
     if (this.#event === undefined && this.#json?.startsWith('{"artifactUpdate"') === true) return undefined;
     const event = this.event;
     if ("statusUpdate" in event) return event.statusUpdate.status.state;
     return "task" in event ? event.task.status.state : undefined;
   }
+}
+
+function chunkText(event: TaskEvent): string | undefined {
+  const part = "artifactUpdate" in event ? event.artifactUpdate.artifact.parts[0] : undefined;
+  return part !== undefined && "text" in part ? part.text : undefined;
 }

@@ -1,4 +1,4 @@
-import { LogEntry, type TaskEvent } from "../../model/event.ts";
+import { ChunkFrame, LogEntry, type TaskEvent } from "../../model/event.ts";
 import type { TaskFold } from "../../model/fold.ts";
 import type { Message } from "../../model/message.ts";
 import { isTerminal, STATE_CLASS, type TaskState } from "../../model/task.ts";
@@ -70,6 +70,8 @@ export abstract class TaskLog implements Scope, Committable {
   #turn: number | undefined;
   #pending: PendingEvent[] = [];
   #inFlight: InFlightWrite | undefined;
+  /** Of the newest chunk of text. */
+  #chunkFrame: ChunkFrame | undefined;
   /** Pushed things that are not events: they are waited for like events. */
   #marks = 0;
   #pushed = 0;
@@ -215,9 +217,12 @@ export abstract class TaskLog implements Scope, Committable {
     this.#turn = undefined;
     this.#writtenTaken = this.#writtenCharacters;
     const expect = this.fold.number;
-    const entries = events.map(({ event, received, request }, index) =>
-      LogEntry.of(expect + 1 + index, event, received, request),
-    );
+    const entries: LogEntry[] = [];
+    for (const { event, received, request } of events) {
+      const frame = ChunkFrame.of(event, this.#chunkFrame);
+      if (frame !== undefined) this.#chunkFrame = frame;
+      entries.push(LogEntry.of(expect + 1 + entries.length, event, received, request, frame));
+    }
     this.#inFlight = { events, entries, turn, release, begins: this.#beginsNext, marks: this.#marks };
     this.#beginsNext = undefined;
     this.#marks = 0;
