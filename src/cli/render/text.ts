@@ -72,21 +72,26 @@ function characterWidth(character: string): number {
   return WIDE.test(character) ? 2 : 1;
 }
 
+const PLAIN = /^[ -~]*$/;
+
 /** Columns that a line takes on a terminal; Chinese, Japanese and Korean characters take two each. */
 export function displayWidth(line: string): number {
+  if (PLAIN.test(line)) return line.length;
   let width = 0;
   for (const character of line) width += characterWidth(character);
   return width;
 }
 
-const GRAPHEMES = new Intl.Segmenter();
+/** Made when it is needed: it takes longer than the rest of this file. */
+let graphemes: Intl.Segmenter | undefined;
 
 /** Truncates a line to fit, with an ellipsis; grapheme clusters are not split. */
 export function truncateToWidth(line: string, columns: number): string {
   if (displayWidth(line) <= columns) return line;
   let kept = "";
   let width = 0;
-  for (const { segment } of GRAPHEMES.segment(line)) {
+  graphemes ??= new Intl.Segmenter();
+  for (const { segment } of graphemes.segment(line)) {
     width += displayWidth(segment);
     if (width >= columns) break;
     kept += segment;

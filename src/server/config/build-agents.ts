@@ -23,7 +23,23 @@ export async function buildAgents(config: DragomanConfig, options: BuildOptions 
   return agents;
 }
 
-/** One agent of a configuration. The code for each kind of agent is loaded only if needed. */
+/**
+ * The code for each kind of agent is loaded only if needed, and asked for once: `import` takes longer than making most
+ * agents, even when the module is there.
+ */
+const builtins = once(() => import("../../agents/builtin.ts"));
+const isolation = once(() => import("../../agents/isolate/index.ts"));
+const processes = once(() => import("../../agents/process/index.ts"));
+
+function once<T>(load: () => Promise<T>): () => Promise<T> {
+  let loaded: Promise<T> | undefined;
+  return () => {
+    loaded ??= load();
+    return loaded;
+  };
+}
+
+/** One agent of a configuration. */
 export async function buildAgent(
   name: string,
   agent: AgentConfig,
@@ -33,7 +49,7 @@ export async function buildAgent(
   const { source, overrides } = agent;
   switch (source.kind) {
     case "builtin": {
-      const { BUILTIN_AGENTS } = await import("../../agents/builtin.ts");
+      const { BUILTIN_AGENTS } = await builtins();
       const { kind, use, ...how } = source;
       const create: (how: TckOptions) => Agent = BUILTIN_AGENTS[use];
       return withOverrides(create(how), overrides);
@@ -42,7 +58,7 @@ export async function buildAgent(
       if (!source.isolate) {
         return withOverrides(await loadAgentModule(source.file, { fresh: options.fresh ?? false }), overrides);
       }
-      const { createIsolatedAgent } = await import("../../agents/isolate/index.ts");
+      const { createIsolatedAgent } = await isolation();
       const { cancelGraceMs } = config.times;
       const stallMs = config.server.watchdogMs;
       const isolated = await createIsolatedAgent(
@@ -52,7 +68,7 @@ export async function buildAgent(
       return withOverrides(isolated, overrides);
     }
     case "process": {
-      const { createProcessAgent } = await import("../../agents/process/index.ts");
+      const { createProcessAgent } = await processes();
       const { kind, ...how } = source;
       const about = {
         name: overrides.name ?? name,

@@ -135,7 +135,8 @@ export class ConfigDocument {
     // After a syntax error, further ones are unreliable.
     const [error] = this.#document.errors;
     if (error !== undefined) this.#report(error.pos[0], "", placeholders.reveal(firstLine(error.message)));
-    for (const key of repeatedKeys(this.#document)) this.#report(key.range?.[0] ?? 0, "", "Map keys must be unique");
+    for (const key of repeatedKeys(this.#document.contents))
+      this.#report(key.range?.[0] ?? 0, "", "Map keys must be unique");
     if (this.problems.length > 0) return;
     if (text.includes("${")) this.#expand(text, placeholders, environment);
     try {
@@ -252,18 +253,17 @@ function isPairLike(value: unknown): value is { readonly key: unknown } {
 }
 
 /** Keys that occur earlier in the same map, in the order of the text. */
-function repeatedKeys(document: Document): readonly Node[] {
-  const repeated: Node[] = [];
-  visit(document, {
-    Map(_role, map) {
-      const seen = new Set<unknown>();
-      for (const { key } of map.items) {
-        if (!isScalar(key)) continue;
+function repeatedKeys(node: unknown, repeated: Node[] = []): readonly Node[] {
+  if (isMap(node)) {
+    const seen = new Set<unknown>();
+    for (const { key, value } of node.items) {
+      if (isScalar(key)) {
         if (seen.has(key.value)) repeated.push(key);
         seen.add(key.value);
-      }
-    },
-  });
+      } else repeatedKeys(key, repeated);
+      repeatedKeys(value, repeated);
+    }
+  } else if (isSeq(node)) for (const item of node.items) repeatedKeys(item, repeated);
   return repeated;
 }
 
