@@ -1,8 +1,10 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type ConfigOverrides, loadConfig, parseConfig } from "./load.ts";
+import { ConfigDocument } from "./document.ts";
+import { type ConfigOverrides, loadConfig, parseConfig, readJson } from "./load.ts";
 import { ConfigError } from "./problems.ts";
 
 const folder = "/srv/project";
@@ -458,6 +460,41 @@ registry: { peers: [] }
       "channels not available in this version (chat channels)",
       "registry not available in this version (the registry)",
     ]);
+  });
+});
+
+describe("a configuration in JSON", () => {
+  it("has the values that it has as YAML", () => {
+    const json = fc.dictionary(fc.string({ unit: "binary" }), fc.jsonValue());
+    const indents = fc.constantFrom(undefined, 2, "\t");
+    fc.assert(
+      fc.property(json, indents, (value, indent) => {
+        const text = JSON.stringify(value, null, indent);
+        fc.pre(!text.includes("${"));
+        const read = readJson(text);
+        expect(read).toEqual(JSON.parse(text));
+        expect(read).toEqual(new ConfigDocument(text, "a.json", {}).values);
+      }),
+    );
+  });
+
+  it("names the places of problems, repeated keys included", () => {
+    expect(problemsOf('{\n  "agents": {\n    "a": { "use": "echo" },\n    "a": { "use": "echo" }\n  }\n}')).toEqual([
+      "dragoman.yaml:4:5: Map keys must be unique",
+    ]);
+    expect(problemsOf('{\n  "agents": { "a": { "use": "echo" } },\n  "server": { "port": "x" }\n}')).toEqual([
+      "dragoman.yaml:3:23: server.port: must be a number, not text",
+    ]);
+  });
+
+  it("may use variables, and tells where values come from", () => {
+    const text = '{ "agents": { "a": { "use": "echo" } }, "server": { "port": "${PORT}", "host": "::1" } }';
+    const config = parse(text, { PORT: "80" });
+    expect(config.server.port).toBe(80);
+    expect(parse(text.replace("${PORT}", "80").replace('"80"', "80")).findOrigins().get("server.host")).toEqual({
+      place: "dragoman.yaml:1:73",
+      variables: [],
+    });
   });
 });
 

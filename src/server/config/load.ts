@@ -79,13 +79,20 @@ async function readText(file: string): Promise<string> {
 
 /** Like `loadConfig`, for a text in memory. */
 export function parseConfig(text: string, options: ParseOptions): DragomanConfig {
-  const document = new ConfigDocument(text, options.source, options.environment);
-  if (document.values === undefined) throw new ConfigError(document.problems);
+  const parseDocument = () => new ConfigDocument(text, options.source, options.environment);
+  let parsedDocument: ConfigDocument | undefined;
+  const findDocument = () => {
+    parsedDocument ??= parseDocument();
+    return parsedDocument;
+  };
+  const written = readJson(text) ?? findDocument().values;
+  if (written === undefined) throw new ConfigError(findDocument().problems);
   const overridden = new Set<string>();
-  const values = withOverrides(document.values, options.overrides ?? {}, overridden);
-  const { parsed, findings } = validate(values, document);
-  const problems = [...document.problems];
+  const values = withOverrides(written, options.overrides ?? {}, overridden);
+  const { parsed, findings } = validate(values, findDocument);
+  const problems = [...(parsedDocument?.problems ?? [])];
   for (const { path, message, atKey } of findings) {
+    const document = findDocument();
     if (document.isFaulty(path)) continue;
     const name = formatPath(path);
     const place = overridden.has(name)
@@ -95,20 +102,47 @@ export function parseConfig(text: string, options: ParseOptions): DragomanConfig
   }
   if (problems.length > 0 || parsed === undefined) throw new ConfigError(problems.sort(byPlace));
   // Few ask for origins, so the text is kept and parsed again, not its many times larger tree.
-  const findOrigins = () =>
-    originsOf(values, new ConfigDocument(text, options.source, options.environment), options.source, overridden);
+  const findOrigins = () => originsOf(values, parseDocument(), options.source, overridden);
   return toConfig(parsed, options.folder, findOrigins);
+}
+
+/** A string in JSON, and the colon if it is a key. */
+const JSON_STRING = /"(?:[^"\\]|\\.)*"(\s*:)?/g;
+
+/**
+ * The values of a text that is JSON, as programs write it that list thousands of agents: read as YAML, which it is as
+ * well, it takes a hundred times as long. That is left for finding the places of problems. Undefined if there may be
+ * some that JSON does not show: variables, and keys that are repeated, of which it takes the last.
+ */
+export function readJson(text: string): unknown {
+  if (!/^\s*\{/.test(text) || text.includes("${")) return undefined;
+  let values: unknown;
+  try {
+    values = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  let keys = 0;
+  for (const [, colon] of text.matchAll(JSON_STRING)) if (colon !== undefined) keys++;
+  return countKeys(values) === keys ? values : undefined;
+}
+
+function countKeys(value: unknown): number {
+  if (!isContainer(value)) return 0;
+  let keys = Array.isArray(value) ? 0 : Object.keys(value).length;
+  for (const member of Object.values(value)) keys += countKeys(member);
+  return keys;
 }
 
 /** The schema is used once or twice: compiling it costs more than it saves. */
 const PARSE_PARAMS = { jitless: true };
 
-function validate(values: unknown, document: ConfigDocument) {
+function validate(values: unknown, findDocument: () => ConfigDocument) {
   let result = configSchema.safeParse(values, PARSE_PARAMS);
   let coerced = false;
   for (const issue of result.error?.issues ?? []) {
     // Variables are strings: they are converted where a number or boolean is expected.
-    if (issue.code !== "invalid_type" || document.variables(issue.path).length === 0) continue;
+    if (issue.code !== "invalid_type" || findDocument().variables(issue.path).length === 0) continue;
     coerced = coerce(values, issue.path, issue.expected) || coerced;
   }
   if (coerced) result = configSchema.safeParse(values, PARSE_PARAMS);
