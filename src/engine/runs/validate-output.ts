@@ -10,13 +10,16 @@ import type { AgentState, ArtifactDraft, MessageDraft } from "../agent.ts";
  * object cannot change the log.
  */
 export function validateArtifact(draft: ArtifactDraft): ArtifactDraft {
-  for (const name of ["artifactId", "name", "description"] as const) {
-    const value: unknown = draft[name];
-    if (value !== undefined && typeof value !== "string") throw new TypeError(`${name} of an artifact must be text.`);
-  }
+  requireText(draft.artifactId, "artifactId");
+  requireText(draft.name, "name");
+  requireText(draft.description, "description");
   const parts = validateParts(draft.parts);
   if (parts === draft.parts && draft.metadata === undefined) return draft;
   return { ...draft, parts, ...toMetadataMember(draft.metadata) };
+}
+
+function requireText(value: unknown, name: string): void {
+  if (value !== undefined && typeof value !== "string") throw new TypeError(`${name} of an artifact must be text.`);
 }
 
 const AGENT_STATES: ReadonlySet<string> = new Set(TASK_STATES.filter((state) => state !== "TASK_STATE_SUBMITTED"));

@@ -138,7 +138,15 @@ export class Committer {
     if (writes.length === 0) return;
     this.#flushing = true;
     try {
-      const { results, repeated } = await this.#writeDurably(writes);
+      let results: readonly WriteResult[];
+      let repeated = false;
+      try {
+        results = await this.#context.store.write(writes);
+        this.#failing = false;
+      } catch (error) {
+        repeated = true;
+        results = await this.#writeAgain(writes, error);
+      }
       this.#settle(tasks, singles, results, repeated);
     } catch (cause) {
       this.#giveUp(tasks, singles, cause);
@@ -177,22 +185,23 @@ export class Committer {
     for (const single of waiting) (rows.add(single.write) ? group : this.#deferred).push(single);
   }
 
-  async #writeDurably(writes: readonly Write[]): Promise<{ results: readonly WriteResult[]; repeated: boolean }> {
-    for (let attempt = 0; ; attempt++) {
+  /** After a failed attempt. */
+  async #writeAgain(writes: readonly Write[], failure: unknown): Promise<readonly WriteResult[]> {
+    const { clock, log, store } = this.#context;
+    this.#failing = true;
+    let error = failure;
+    for (const [index, delay] of RETRY_DELAYS_MS.entries()) {
+      log.warn({ err: error, attempt: index + 1 }, "The store did not take a write; trying again.");
+      await new Promise<void>((resolve) => {
+        clock.after(delay, resolve);
+      });
       try {
-        const results = await this.#context.store.write(writes);
-        this.#failing = attempt > 0;
-        return { results, repeated: attempt > 0 };
-      } catch (error) {
-        this.#failing = true;
-        const delay = RETRY_DELAYS_MS[attempt];
-        if (delay === undefined) throw error;
-        this.#context.log.warn({ err: error, attempt: attempt + 1 }, "The store did not take a write; trying again.");
-        await new Promise<void>((resolve) => {
-          this.#context.clock.after(delay, resolve);
-        });
+        return await store.write(writes);
+      } catch (again) {
+        error = again;
       }
     }
+    throw error;
   }
 
   #settle(

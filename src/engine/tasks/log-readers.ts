@@ -131,6 +131,9 @@ function wakeReaders(topic: Topic): void {
   for (const reader of topic.readers) reader.wake();
 }
 
+/** At least one, or undefined once the reader is closed. */
+type NextEntries = readonly LogEntry[] | undefined;
+
 /** One reader's place in one log. */
 export class LogReader {
   readonly #readers: LogReaders;
@@ -138,7 +141,7 @@ export class LogReader {
   #position: number;
   #closed = false;
   #wakened: boolean;
-  #resume: ((entries: Promise<readonly LogEntry[] | undefined>) => void) | undefined;
+  #resume: ((entries: NextEntries | Promise<NextEntries>) => void) | undefined;
 
   constructor(readers: LogReaders, topic: Topic, after: number, wakened: boolean) {
     this.#readers = readers;
@@ -154,14 +157,11 @@ export class LogReader {
     return this.#resume !== undefined;
   }
 
-  /**
-   * The next entries, at least one; undefined once the reader is closed. While it waits, a reader is one promise and
-   * nothing more: there may be ten thousand of them.
-   */
-  next(): Promise<readonly LogEntry[] | undefined> {
+  /** While it waits, a reader is one promise and nothing more: there may be ten thousand of them. */
+  next(): Promise<NextEntries> {
     if (this.#closed) return Promise.resolve(undefined);
-    const entries = this.#fromTail();
-    if (entries !== undefined) return Promise.resolve(this.#advance(entries));
+    const entries = this.#takeTail();
+    if (entries !== undefined) return Promise.resolve(entries);
     if (this.#wakened) return this.#readUp();
     return new Promise((resolve) => {
       this.#resume = resolve;
@@ -174,7 +174,8 @@ export class LogReader {
     const resume = this.#resume;
     if (resume === undefined) return;
     this.#resume = undefined;
-    resume(this.next());
+    // Not with `next()`: a promise that is resolved by another takes two more turns of the microtask queue.
+    resume(this.#closed ? undefined : (this.#takeTail() ?? this.#readUp()));
   }
 
   close(): void {
@@ -184,7 +185,7 @@ export class LogReader {
     this.wake();
   }
 
-  #fromTail(): readonly LogEntry[] | undefined {
+  #takeTail(): NextEntries {
     const { tail } = this.#topic;
     const first = tail[0];
     if (first === undefined || first.number > this.#position + 1) return undefined;
@@ -192,10 +193,10 @@ export class LogReader {
     if (skip >= tail.length) return undefined;
     // The tail ends where this process last wrote. What others wrote since is announced again, or found by the sweep.
     this.#wakened = false;
-    return tail.slice(skip);
+    return this.#advance(tail.slice(skip));
   }
 
-  async #readUp(): Promise<readonly LogEntry[] | undefined> {
+  async #readUp(): Promise<NextEntries> {
     // Cleared before the read: a wake-up during it must lead to another one.
     this.#wakened = false;
     const entries = await this.#readers.readStore({ id: this.#topic.id, after: this.#position });

@@ -47,7 +47,7 @@ export class LogStream implements FrameStream, AsyncIterator<readonly StreamFram
       this.#first = undefined;
       return Promise.resolve({ done: false, value });
     }
-    return this.#ended ? this.return() : this.#reader.next().then((entries) => this.#toResult(entries));
+    return this.#ended ? this.return() : this.#reader.next().then(this.#toResult);
   }
 
   return(): Promise<IteratorReturnResult<undefined>> {
@@ -56,7 +56,9 @@ export class LogStream implements FrameStream, AsyncIterator<readonly StreamFram
     return Promise.resolve(DONE);
   }
 
-  #toResult(entries: readonly LogEntry[] | undefined): IteratorResult<readonly StreamFrame[], undefined> {
+  readonly #toResult = (
+    entries: readonly LogEntry[] | undefined,
+  ): IteratorResult<readonly StreamFrame[], undefined> => {
     if (entries === undefined) {
       this.#ended = true;
       this.#close();
@@ -70,7 +72,7 @@ export class LogStream implements FrameStream, AsyncIterator<readonly StreamFram
     }
     const trims = this.#historyLength !== undefined && shown[0]?.number === 1;
     return { done: false, value: trims ? trimHistory(shown, this.#historyLength as number) : shown };
-  }
+  };
 
   #close(): void {
     if (this.#closed) return;

@@ -1,5 +1,5 @@
 import type { TaskArtifactUpdate, TaskStatusUpdate } from "../../model/event.ts";
-import type { JsonObject } from "../../model/json.ts";
+import type { JsonObject, Writable } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import { type Artifact, formatTimestamp, type TaskState } from "../../model/task.ts";
 import type { MessageDraft } from "../agent.ts";
@@ -20,17 +20,16 @@ export function statusEvent(
   metadata?: JsonObject,
 ): { readonly statusUpdate: TaskStatusUpdate } {
   const timestamp = formatTimestamp(context.clock.now());
-  return {
-    statusUpdate: {
-      taskId: task.id,
-      contextId: task.contextId,
-      status:
-        message === undefined
-          ? { state, timestamp }
-          : { state, message: agentMessage(context, task, message), timestamp },
-      ...(metadata === undefined ? undefined : { metadata: validateMetadata(metadata) as JsonObject }),
-    },
+  const statusUpdate: Writable<TaskStatusUpdate> = {
+    taskId: task.id,
+    contextId: task.contextId,
+    status:
+      message === undefined
+        ? { state, timestamp }
+        : { state, message: agentMessage(context, task, message), timestamp },
   };
+  if (metadata !== undefined) statusUpdate.metadata = validateMetadata(metadata) as JsonObject;
+  return { statusUpdate };
 }
 
 export function artifactEvent(
@@ -40,16 +39,11 @@ export function artifactEvent(
   lastChunk: boolean,
   metadata?: JsonObject,
 ): { readonly artifactUpdate: TaskArtifactUpdate } {
-  return {
-    artifactUpdate: {
-      taskId: task.id,
-      contextId: task.contextId,
-      artifact,
-      ...(append ? { append } : undefined),
-      ...(lastChunk ? { lastChunk } : undefined),
-      ...(metadata === undefined ? undefined : { metadata: validateMetadata(metadata) as JsonObject }),
-    },
-  };
+  const artifactUpdate: Writable<TaskArtifactUpdate> = { taskId: task.id, contextId: task.contextId, artifact };
+  if (append) artifactUpdate.append = append;
+  if (lastChunk) artifactUpdate.lastChunk = lastChunk;
+  if (metadata !== undefined) artifactUpdate.metadata = validateMetadata(metadata) as JsonObject;
+  return { artifactUpdate };
 }
 
 export function agentMessage(context: EngineContext, task: EventTask, output: MessageDraft): Message {

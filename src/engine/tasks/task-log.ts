@@ -343,8 +343,8 @@ export abstract class TaskLog implements Scope, Committable {
   /** Everything pending, up to a second claim: the store takes one with each write. */
   #takePending(): PendingEvent[] {
     const all = this.#pending;
-    const firstClaim = all.findIndex(({ claim }) => claim !== undefined);
-    const end = firstClaim < 0 ? -1 : all.findIndex(({ claim }, index) => index > firstClaim && claim !== undefined);
+    let claims = 0;
+    const end = all.findIndex(({ claim }) => claim !== undefined && ++claims === 2);
     this.#pending = end < 0 ? [] : all.slice(end);
     return end < 0 ? all : all.slice(0, end);
   }

@@ -1,4 +1,5 @@
 import type { LogEntry, RequestDetails, TaskEvent } from "../../model/event.ts";
+import type { Writable } from "../../model/json.ts";
 import { isPlainText, type Message } from "../../model/message.ts";
 import { type TaskStatus, withParts } from "../../model/task.ts";
 import type { Append, DeliveryRegistration, IdempotencyClaim, Submit } from "../../store/contract.ts";
@@ -37,7 +38,7 @@ export function toSubmit(task: TaskLog, { entries, events, release, begins }: In
   const deliveries = collectDeliveries(events);
   // A second event comes from the agent, and with one the task stays.
   const notifyAfterMs = deliveries === undefined || entries.length > 1 ? undefined : task.notifyAfterMs;
-  return {
+  const submit: Writable<Submit> = {
     kind: "submit",
     id: task.id,
     agent: task.agent,
@@ -48,12 +49,13 @@ export function toSubmit(task: TaskLog, { entries, events, release, begins }: In
     entries,
     status: lastStatus(entries) as TaskStatus,
     turn: 1,
-    ...(release ? undefined : { node }),
-    ...(begins === undefined ? undefined : { begins }),
-    ...(claim === undefined ? undefined : { idempotency: claim }),
-    ...(deliveries === undefined ? undefined : { deliveries }),
-    ...(notifyAfterMs === undefined ? undefined : { notifyAfterMs }),
   };
+  if (!release) submit.node = node;
+  if (begins !== undefined) submit.begins = begins;
+  if (claim !== undefined) submit.idempotency = claim;
+  if (deliveries !== undefined) submit.deliveries = deliveries;
+  if (notifyAfterMs !== undefined) submit.notifyAfterMs = notifyAfterMs;
+  return submit;
 }
 
 /** `taker`: the node that takes the lease of a parked task with this write. */
@@ -62,20 +64,22 @@ export function toAppend(task: TaskLog, inFlight: InFlightWrite, taker: string |
   const status = lastStatus(entries);
   const claim = findClaim(events);
   const deliveries = collectDeliveries(events);
-  return {
+  // Member by member: this is made for every chunk, and spreading what is absent costs more than the rest of it.
+  const append: Writable<Append> = {
     kind: "append",
     id: task.id,
     expect: task.fold.number,
     fence: task.fence,
     entries,
-    ...(status === undefined ? undefined : { status }),
-    ...(turn === undefined ? undefined : { turn }),
-    ...(taker === undefined ? undefined : { lease: { take: taker } }),
-    ...(release ? { lease: "release" as const } : undefined),
-    ...(begins === undefined ? undefined : { begins }),
-    ...(claim === undefined ? undefined : { idempotency: claim }),
-    ...(deliveries === undefined ? undefined : { deliveries }),
   };
+  if (status !== undefined) append.status = status;
+  if (turn !== undefined) append.turn = turn;
+  if (taker !== undefined) append.lease = { take: taker };
+  if (release) append.lease = "release";
+  if (begins !== undefined) append.begins = begins;
+  if (claim !== undefined) append.idempotency = claim;
+  if (deliveries !== undefined) append.deliveries = deliveries;
+  return append;
 }
 
 /** Whether two entries are one: many statuses of one moment look the same, but each message comes with one of them. */

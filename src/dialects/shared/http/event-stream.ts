@@ -48,6 +48,7 @@ const NO_FRAMES: readonly StreamFrame[] = [];
 const MAX_WRITE_CHARACTERS = 64 * 1024;
 
 function splitBatch(frames: readonly StreamFrame[]): { piece: readonly StreamFrame[]; rest: readonly StreamFrame[] } {
+  if (frames.length === 1) return { piece: frames, rest: NO_FRAMES };
   let size = 0;
   for (let index = 0; index < frames.length; index++) {
     size += (frames[index] as StreamFrame).json.length;
