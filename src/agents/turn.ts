@@ -156,15 +156,16 @@ export class AgentTurn implements Turn {
    * A text artifact streamed in chunks: `yield* turn.stream("notes", chunks)`. The last chunk is marked as such. Empty
    * chunks are skipped; without chunks there is no artifact.
    */
-  async *stream(
+  stream(
     name: string,
     chunks: Iterable<string> | AsyncIterable<string>,
     options: StreamOptions = {},
   ): AsyncGenerator<ArtifactEvent, void, undefined> {
     const first: ArtifactHead = { ...options, name };
     const next: ArtifactHead = { artifactId: options.artifactId ?? name, name };
-    if (Symbol.asyncIterator in chunks) yield* streamAsyncChunks(first, next, chunks);
-    else for (const event of streamSyncChunks(first, next, chunks)) yield event;
+    return Symbol.asyncIterator in chunks
+      ? streamAsyncChunks(first, next, chunks)
+      : streamSyncChunks(first, next, chunks);
   }
 
   /** A direct reply: return it, before any event was yielded, to reply without a task. */
@@ -189,11 +190,11 @@ async function* streamAsyncChunks(
 }
 
 /** The next chunk is available at once, so each can look ahead whether it is the last. */
-function* streamSyncChunks(
+async function* streamSyncChunks(
   first: ArtifactHead,
   next: ArtifactHead,
   chunks: Iterable<string>,
-): Generator<ArtifactEvent, void, undefined> {
+): AsyncGenerator<ArtifactEvent, void, undefined> {
   let head = first;
   let held: string | undefined;
   for (const chunk of chunks) {
