@@ -55,9 +55,13 @@ export class Connection {
     this.#removeProbe = driver.prepare("DELETE FROM memory WHERE task = -1");
   }
 
-  /** All of it or nothing; whatever goes wrong, the connection can be used again. */
-  transact<T>(work: () => T): T {
+  /**
+   * All of it or nothing; whatever goes wrong, the connection can be used again. Work that changes something by one
+   * statement at most needs no transaction around it: the statement is one, and is synced like any other.
+   */
+  transact<T>(work: () => T, isOneStatement = false): T {
     try {
+      if (isOneStatement) return work();
       this.#begin.run();
       const result = work();
       this.#commit.run();

@@ -140,8 +140,8 @@ export class CommitCounters {
     return this.#stamp + 1;
   }
 
-  /** `stamps`: 0 for a commit that no list can tell from the one before. */
-  commit<T>(work: () => T, stamps: 0 | 1 = 1): T {
+  /** `stamps`: 0 for a commit that no list can tell from the one before. `isOneStatement`: see `Connection.transact`. */
+  commit<T>(work: () => T, stamps: 0 | 1 = 1, isOneStatement = false): T {
     this.#changes.clear();
     this.#growth.clear();
     this.#grown = [];
@@ -152,7 +152,7 @@ export class CommitCounters {
       const made = work();
       if (this.#touched) this.#flush(stamps);
       return made;
-    });
+    }, isOneStatement);
     for (const seq of this.#caughtUp) this.#ahead.remove(seq);
     for (const [seq, growth] of this.#grown) this.#ahead.add(seq, growth);
     if (this.#touched) this.#stamp += stamps;

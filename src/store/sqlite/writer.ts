@@ -83,10 +83,18 @@ export class Writer {
   write(writes: readonly Write[]): WriteResult[] {
     if (writes.length === 0) return [];
     assertOneWritePerTask(writes);
+    const isOneStatement = this.#isOneStatement(writes);
     return fallBackIfDamaged(
-      () => this.#counters.commit(() => writes.map((write) => this.#apply(write))),
+      () => this.#counters.commit(() => writes.map((write) => this.#apply(write)), 1, isOneStatement),
       () => writes.map((write) => this.#applyAlone(write)),
     );
+  }
+
+  /** A chunk of one stream, where no other task has anything to write: how language models write. */
+  #isOneStatement(writes: readonly Write[]): boolean {
+    const [write] = writes;
+    if (writes.length !== 1 || write?.kind !== "append" || !isOnlyForLog(write)) return false;
+    return this.#known.get(write.id)?.deliveries === false;
   }
 
   /** A task that cannot be read does not exist for those who write to it, and is in no other's way. */
@@ -319,7 +327,8 @@ export class Writer {
 /** Changes neither the status of the task nor its lease, turn, history or deliveries. */
 function isOnlyForLog({ status, fence, lease, turn, begins, idempotency, deliveries, entries }: Append): boolean {
   if (status !== undefined || fence === undefined || entries.length === 0) return false;
-  return [lease, turn, begins, idempotency, deliveries].every((change) => change === undefined);
+  if (lease !== undefined || turn !== undefined || begins !== undefined) return false;
+  return idempotency === undefined && deliveries === undefined;
 }
 
 function metadataOf(entries: readonly LogEntry[]): string | null {
