@@ -1,0 +1,273 @@
+import { createHash } from "node:crypto";
+import type { Turn, TurnMemory } from "../engine/agent.ts";
+import type { Caller } from "../model/caller.ts";
+import { type ErrorCode, ProtocolError } from "../model/errors.ts";
+import type { TaskEvent } from "../model/event.ts";
+import type { Message } from "../model/message.ts";
+import type {
+  CallContext,
+  Dispatcher,
+  FrameStream,
+  OperationKind,
+  SendInput,
+  StreamFrame,
+} from "../model/operation.ts";
+import { isInterrupted, isTerminal, type TaskState } from "../model/task.ts";
+
+/** A remote agent. Leaving one of its streams early does not cancel anything. */
+export interface Peer extends Dispatcher {
+  /** Operations of the dialect in use; if absent, messages can be sent and cancelled, but tasks cannot be queried. */
+  readonly can?: { readonly operations: Readonly<Record<OperationKind, boolean>> } | undefined;
+  /** It recognises a repeated send by its idempotency key. */
+  readonly recognizesRepeats?: boolean;
+}
+
+export function canBeQueried({ can }: Peer): boolean {
+  return can !== undefined && (can.operations.subscribe || can.operations.get);
+}
+
+/** Key in a turn's memory: the peer's task that waits for input. */
+const WAITING = "waiting";
+/** Key in a turn's memory: the newest message for the peer. */
+const SENT = "sent";
+
+/** The newest message for a peer, as an earlier process or turn left it. */
+export type SentMessage = {
+  /** Id of the message. */
+  readonly message: string;
+  /** Id of the peer's task, once the peer has sent it. */
+  readonly task?: string;
+  /** Position in the peer's log at the time of writing, if the events up to it need not be read again. */
+  readonly number?: number;
+};
+
+/** Error codes of a peer whose task exists but can only be read. */
+const CANNOT_FOLLOW: ReadonlySet<string> = new Set<ErrorCode>(["UNSUPPORTED_OPERATION", "METHOD_NOT_FOUND"]);
+/** Timeout for a cancellation at the peer. */
+const CANCEL_MS = 4_000;
+
+interface ChildTaskOptions {
+  readonly turn: Pick<Turn, "caller" | "hops" | "memory">;
+  /** Precedes the keys in the turn's memory, so that a turn may have several children. Default: nothing. */
+  readonly prefix?: string;
+  /** Stored with the peer's task if the peer is in this process. */
+  readonly dialect: string;
+}
+
+/** A frame, as `translate` understood it. */
+interface TranslatedFrame<Item> {
+  readonly event: TaskEvent;
+  readonly number: number | undefined;
+  readonly items: Item[];
+}
+
+/**
+ * A task at a peer on behalf of a turn. What is needed to find it again after a crash is in the turn's memory: the
+ * message before it is sent, unless the peer would recognise a repeat, and the id of the task before anything else is
+ * made of the answer.
+ */
+export class ChildTask {
+  readonly #peer: Peer;
+  readonly #options: ChildTaskOptions;
+  #message = "";
+  #id: string | undefined;
+  #state: TaskState | undefined;
+  /** The message answers a question of the task. */
+  #continues = false;
+  /** Position in the peer's log: frames up to this one were read before. */
+  #after: number | undefined;
+  #frames: AsyncIterator<readonly StreamFrame[]> | undefined;
+  #left = false;
+  #cancelSent = false;
+
+  constructor(peer: Peer, options: ChildTaskOptions) {
+    this.#peer = peer;
+    this.#options = options;
+  }
+
+  /** Id of the peer's task, once known. */
+  get id(): string | undefined {
+    return this.#id;
+  }
+
+  /** The newest state that the peer has sent. */
+  get state(): TaskState | undefined {
+    return this.#state;
+  }
+
+  /** Nothing follows the newest state by itself. */
+  get isSettled(): boolean {
+    return this.#state !== undefined && (isInterrupted(this.#state) || isTerminal(this.#state));
+  }
+
+  sent(): Promise<SentMessage | undefined> {
+    return this.#options.turn.memory.get<SentMessage>(this.#key(SENT));
+  }
+
+  /** Id of the peer's task if it waits for input. */
+  waiting(): Promise<string | undefined> {
+    return this.#options.turn.memory.get<string>(this.#key(WAITING));
+  }
+
+  /** Sends a message: the first, or the answer to a question if it names a task. */
+  async send(input: SendInput, signal: AbortSignal, idempotencyKey: string): Promise<FrameStream> {
+    const { message } = input;
+    this.#continues = message.taskId !== undefined;
+    this.#message = message.messageId;
+    const recognized = this.#peer.recognizesRepeats === true;
+    if (canBeQueried(this.#peer) && !recognized) await this.#remember({ message: message.messageId });
+    const call = this.#callOf(signal);
+    return this.#peer.dispatch({ kind: "stream", ...input }, recognized ? { ...call, idempotencyKey } : call);
+  }
+
+  /** Follows a task that exists: what comes after a number, or the task as it is and what comes next. */
+  async attach(id: string, after: number | undefined, signal: AbortSignal): Promise<FrameStream> {
+    this.#id = id;
+    this.#after = after;
+    this.#continues = (await this.waiting()) !== undefined;
+    const call = this.#callOf(signal);
+    try {
+      return await this.#peer.dispatch(
+        { kind: "subscribe", id, ...(after === undefined ? undefined : { after }) },
+        call,
+      );
+    } catch (error) {
+      if (!ProtocolError.is(error) || !CANNOT_FOLLOW.has(error.code)) throw error;
+      // The task has ended, or can only be read.
+      const task = await this.#peer.dispatch({ kind: "get", id }, call);
+      return toStream({ task });
+    }
+  }
+
+  /**
+   * Reads until the peer asks for input or the stream ends. Each frame is remembered before it is yielded. Returns the
+   * message of a peer that answered without a task. `isStale`: the frame shows the question that was just answered.
+   */
+  async *read<Item>(
+    stream: FrameStream,
+    translate: (event: TaskEvent, isStale: boolean) => Item[],
+  ): AsyncGenerator<TranslatedFrame<Item>, Message | undefined, undefined> {
+    const frames = stream[Symbol.asyncIterator]();
+    this.#frames = frames;
+    try {
+      for (let step = await frames.next(); step.done !== true; step = await frames.next()) {
+        for (const { event, number } of step.value) {
+          if ("message" in event) return event.message;
+          if (number !== undefined && this.#after !== undefined && number <= this.#after) continue;
+          const state = stateOf(event);
+          const isStale = "task" in event && this.#id === undefined && this.#continues && isWaiting(state);
+          if (state !== undefined && !isStale) this.#state = state;
+          const items = translate(event, isStale);
+          await this.#noteTask(event, items.length === 0 ? number : undefined);
+          yield { event, number, items };
+          if (state === "TASK_STATE_INPUT_REQUIRED" && !isStale) return undefined;
+        }
+        if (this.#left) return undefined;
+      }
+      return undefined;
+    } finally {
+      this.#frames = undefined;
+      await frames.return?.();
+    }
+  }
+
+  /** Ends `read`, but not before the id of the task is known; the task continues at the peer. */
+  async leave(): Promise<void> {
+    this.#left = true;
+    if (this.#id !== undefined) await this.#frames?.return?.();
+  }
+
+  /** Asks the peer to cancel the task, once and within a time limit. Rejects if it does not confirm that. */
+  async cancel(over?: AbortSignal): Promise<void> {
+    if (this.#id === undefined || this.#cancelSent || over?.aborted === true) return;
+    this.#cancelSent = true;
+    await cancelAtPeer(this.#peer, this.#id, this.#options.turn.caller, this.#options.dialect, over);
+  }
+
+  /** Called before anything of the frame is yielded. `number` is set if it was translated to nothing. */
+  async #noteTask(event: TaskEvent, number: number | undefined): Promise<void> {
+    const id = taskIdOf(event);
+    if (this.#id !== undefined && this.#id !== id) {
+      throw new ProtocolError("INVALID_AGENT_RESPONSE", "The agent changed the id of its task.");
+    }
+    if (this.#id === undefined && canBeQueried(this.#peer)) {
+      await this.#remember({
+        message: this.#message,
+        task: id,
+        ...(number === undefined ? undefined : { number }),
+      });
+    }
+    this.#id = id;
+    if (stateOf(event) === undefined || !this.isSettled) return;
+    const { memory } = this.#options.turn;
+    if (isWaiting(this.#state)) await memory.set(this.#key(WAITING), id);
+    else if (this.#continues) await memory.delete(this.#key(WAITING));
+  }
+
+  async #remember(sent: SentMessage): Promise<void> {
+    await this.#options.turn.memory.set(this.#key(SENT), sent);
+  }
+
+  #key(name: string): string {
+    return `${this.#options.prefix ?? ""}${name}`;
+  }
+
+  #callOf(signal: AbortSignal): CallContext {
+    const { dialect, turn } = this.#options;
+    return { ...callOf(turn.caller, dialect, signal), hops: turn.hops };
+  }
+}
+
+/** Id of the peer's task in the memory of a turn, if one is known there. */
+export async function findChildId(memory: Pick<TurnMemory, "get">, prefix = ""): Promise<string | undefined> {
+  return (await memory.get<SentMessage>(prefix + SENT))?.task ?? (await memory.get<string>(prefix + WAITING));
+}
+
+/** Rejects if the peer refuses, or does not answer within a time limit or before `over`. */
+export async function cancelAtPeer(
+  peer: Peer,
+  id: string,
+  caller: Caller,
+  dialect: string,
+  over?: AbortSignal,
+): Promise<void> {
+  const timeout = AbortSignal.timeout(CANCEL_MS);
+  const signal = over === undefined ? timeout : AbortSignal.any([over, timeout]);
+  await Promise.race([peer.dispatch({ kind: "cancel", id }, callOf(caller, dialect, signal)), rejection(signal)]);
+}
+
+function rejection(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}
+
+/** Callers may choose context ids, and the same id of two owners must not be the same conversation at the peer. */
+export function peerContextId(owner: string, contextId: string): string {
+  return createHash("sha256")
+    .update(JSON.stringify([owner, contextId]))
+    .digest("hex")
+    .slice(0, 32);
+}
+
+function callOf(caller: Caller, dialect: string, signal: AbortSignal): CallContext {
+  return { caller, tenant: "", extensions: [], dialect, signal };
+}
+
+function isWaiting(state: TaskState | undefined): boolean {
+  return state !== undefined && isInterrupted(state);
+}
+
+function taskIdOf(event: TaskEvent): string {
+  if ("task" in event) return event.task.id;
+  return "statusUpdate" in event ? event.statusUpdate.taskId : event.artifactUpdate.taskId;
+}
+
+function stateOf(event: TaskEvent): TaskState | undefined {
+  if ("task" in event) return event.task.status.state;
+  return "statusUpdate" in event ? event.statusUpdate.status.state : undefined;
+}
+
+async function* toStream(event: TaskEvent): AsyncGenerator<readonly StreamFrame[], undefined, undefined> {
+  yield [{ event, json: JSON.stringify(event) }];
+}
