@@ -74,6 +74,7 @@ const CLEAN: readonly string[] = [
   "simulator",
   "store",
   "wire",
+  "workflow",
   "writers",
 ];
 

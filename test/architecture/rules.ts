@@ -17,9 +17,10 @@ const FOLDERS: Readonly<Record<string, { readonly from: readonly string[]; reado
   engine: { from: ["model", "store/contract.ts"], packages: ["node:"] },
   client: { from: ["model", "wire", "dialects", "auth"], packages: ["node:", "@grpc/grpc-js"] },
   writers: { from: [], packages: [] },
-  agents: { from: ["model", "engine", "client", "writers"], packages: ["node:", "jiti", "zod"] },
+  workflow: { from: ["model"], packages: ["node:", "zod"] },
+  agents: { from: ["model", "engine", "client", "workflow", "writers"], packages: ["node:", "jiti", "zod"] },
   server: {
-    from: ["model", "wire", "auth", "dialects", "store", "engine", "client", "agents"],
+    from: ["model", "wire", "auth", "dialects", "store", "engine", "client", "workflow", "agents"],
     packages: ["node:", "uuid", "yaml", "zod", "pino", "pino-pretty"],
   },
   // It judges servers from outside, so that nothing of ours may help it to understand them. Carriers only bring bytes.
@@ -37,6 +38,7 @@ const FOLDERS: Readonly<Record<string, { readonly from: readonly string[]; reado
       "store",
       "engine",
       "client",
+      "workflow",
       "agents",
       "server",
       "conformance",
@@ -45,7 +47,7 @@ const FOLDERS: Readonly<Record<string, { readonly from: readonly string[]; reado
     ],
     packages: ["node:", "commander", "@clack/prompts", "picocolors", "zod", "yaml"],
   },
-  "index.ts": { from: ["model", "auth", "engine", "agents", "client", "server"], packages: [] },
+  "index.ts": { from: ["model", "auth", "engine", "workflow", "agents", "client", "server"], packages: [] },
   // A door for agent authors, like index.ts.
   "xiaoyi.ts": { from: ["model", "dialects"], packages: [] },
 };
