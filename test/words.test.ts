@@ -76,6 +76,7 @@ const CLEAN: readonly string[] = [
   "wire",
   "workflow",
   "writers",
+  "yaml",
 ];
 
 const PAGES = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md", "test/README.md"];

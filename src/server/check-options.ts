@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { DEFAULT_LIMITS, DEFAULT_TIMES } from "../engine/options.ts";
-import { formatPath, isContainer, toFindings } from "./config/problems.ts";
+import { formatPath, isContainer, toFindings } from "../yaml/problems.ts";
+import { count, mediaType, port, rate, text } from "../yaml/value-types.ts";
 import { grpcPublicUrl, mountPath, publicUrl } from "./config/schema.ts";
 import { sectionChecks } from "./config/sections.ts";
-import { count, mediaType, port, rate, text } from "./config/value-types.ts";
 import { DEFAULT_SERVE_LIMITS, DEFAULT_SERVE_TIMES, type ServeOptions } from "./options.ts";
 
 const object = z.record(z.string(), z.unknown());

@@ -17,11 +17,12 @@ const FOLDERS: Readonly<Record<string, { readonly from: readonly string[]; reado
   engine: { from: ["model", "store/contract.ts"], packages: ["node:"] },
   client: { from: ["model", "wire", "dialects", "auth"], packages: ["node:", "@grpc/grpc-js"] },
   writers: { from: [], packages: [] },
-  workflow: { from: ["model"], packages: ["node:", "zod"] },
+  yaml: { from: ["model"], packages: ["yaml", "zod"] },
+  workflow: { from: ["model", "yaml"], packages: ["node:", "zod"] },
   agents: { from: ["model", "engine", "client", "workflow", "writers"], packages: ["node:", "jiti", "zod"] },
   server: {
-    from: ["model", "wire", "auth", "dialects", "store", "engine", "client", "workflow", "agents"],
-    packages: ["node:", "uuid", "yaml", "zod", "pino", "pino-pretty"],
+    from: ["model", "wire", "auth", "dialects", "store", "engine", "client", "yaml", "workflow", "agents"],
+    packages: ["node:", "uuid", "zod", "pino", "pino-pretty"],
   },
   // It judges servers from outside, so that nothing of ours may help it to understand them. Carriers only bring bytes.
   conformance: {
@@ -38,6 +39,7 @@ const FOLDERS: Readonly<Record<string, { readonly from: readonly string[]; reado
       "store",
       "engine",
       "client",
+      "yaml",
       "workflow",
       "agents",
       "server",

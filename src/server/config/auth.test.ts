@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { ConfigError } from "../../yaml/problems.ts";
 import { effectiveConfig } from "./describe.ts";
 import { parseConfig } from "./load.ts";
-import { ConfigError } from "./problems.ts";
 
 const folder = "/srv/project";
 const ECHO = "agents: { echo: { use: echo } }\n";

@@ -1,17 +1,10 @@
 import { formatDuration } from "../../model/duration.ts";
+import { formatSize, size, wait } from "../../yaml/value-types.ts";
 import { isSecretName, redactText } from "../logging/redact.ts";
 import type { AgentConfig, DragomanConfig, Origin } from "./config.ts";
 import { limits } from "./schema.ts";
 import { sectionValues } from "./sections.ts";
-import {
-  type EffectiveScalar,
-  formatSize,
-  membersOf,
-  type ShownValue,
-  type ShownValues,
-  size,
-  wait,
-} from "./value-types.ts";
+import { type EffectiveScalar, membersOf, type ShownValue, type ShownValues } from "./shown-values.ts";
 
 export interface EffectiveValue {
   readonly value: EffectiveScalar | readonly EffectiveScalar[];

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ConfigDocument } from "./document.ts";
+import { ConfigDocument } from "../../yaml/document.ts";
+import { ConfigError } from "../../yaml/problems.ts";
 import { type ConfigOverrides, loadConfig, parseConfig, readJson } from "./load.ts";
-import { ConfigError } from "./problems.ts";
 
 const folder = "/srv/project";
 const parse = (text: string, environment: Record<string, string> = {}, overrides: ConfigOverrides = {}) =>

@@ -2,9 +2,18 @@ import { readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { hasErrorCode } from "../../model/errors.ts";
+import { ConfigDocument, type Environment } from "../../yaml/document.ts";
+import {
+  ConfigError,
+  formatPath,
+  isContainer,
+  type Path,
+  type Problem,
+  toFindings,
+  valueAt,
+} from "../../yaml/problems.ts";
 import { type DragomanConfig, type Origin, toConfig } from "./config.ts";
-import { ConfigDocument, type Environment } from "./document.ts";
-import { ConfigError, formatPath, isContainer, type Path, type Problem, toFindings, valueAt } from "./problems.ts";
+import { describeReservedKey } from "./problems.ts";
 import { checkRules } from "./rules.ts";
 import { configSchema } from "./schema.ts";
 
@@ -146,7 +155,8 @@ function validate(values: unknown, findDocument: () => ConfigDocument) {
     coerced = coerce(values, issue.path, issue.expected) || coerced;
   }
   if (coerced) result = configSchema.safeParse(values, PARSE_PARAMS);
-  const issues = result.error?.issues.flatMap((issue) => toFindings(issue, configSchema, values)) ?? [];
+  const issues =
+    result.error?.issues.flatMap((issue) => toFindings(issue, configSchema, values, describeReservedKey)) ?? [];
   return { parsed: result.data, findings: [...issues, ...checkRules(values)] };
 }
 

@@ -1,6 +1,7 @@
 import { type Fields, fieldsOf, isObject, listOf } from "../../model/json.ts";
+import type { Finding } from "../../yaml/problems.ts";
 import { externallyReachableHost } from "../access/loopback.ts";
-import { checkAgentExists, type Finding, unavailableFeature } from "./problems.ts";
+import { checkAgentExists, unavailableFeature } from "./problems.ts";
 import { AGENT_KINDS, EXEC_ONLY, MODULE_ONLY, TCK_ONLY } from "./schema.ts";
 import { checkSections } from "./sections.ts";
 

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { isOwnerName, RESERVED_OWNER } from "../../auth/verify/contract.ts";
 import { hasUserInfo, TOKEN_ALGORITHMS } from "../../auth/verify/jwt.ts";
 import { CERTIFICATE_NAMES, isKeyHeader } from "../../auth/verify/verifiers.ts";
-import { duration, optional, text } from "./value-types.ts";
+import { duration, optional, text } from "../../yaml/value-types.ts";
 
 const owner = text
   .refine((name) => name !== RESERVED_OWNER, { error: 'must be another name than "anonymous"' })

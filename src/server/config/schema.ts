@@ -2,12 +2,24 @@ import { z } from "zod";
 import { BUILTIN_NAMES } from "../../agents/builtin-names.ts";
 import { SIGNING_ALGORITHMS } from "../../auth/signatures/keys.ts";
 import { DEFAULT_LIMITS } from "../../engine/options.ts";
+import {
+  count,
+  duration,
+  mediaType,
+  optional,
+  port,
+  rate,
+  size,
+  text,
+  timer,
+  wait,
+  watchdog,
+} from "../../yaml/value-types.ts";
 import { DEFAULT_REQUESTS } from "../access/admission.ts";
 import { DEFAULT_CONNECTION_LIMITS } from "../access/connections.ts";
 import { unavailableMessage } from "./problems.ts";
 import { auth, tls } from "./schema-auth.ts";
 import { dialIn, sectionSchemas } from "./sections.ts";
-import { count, duration, mediaType, optional, port, rate, size, text, timer, wait, watchdog } from "./value-types.ts";
 
 /** A shorter secret could be guessed from a single signature. */
 const MIN_SECRET_LENGTH = 16;

@@ -2,12 +2,12 @@
 
 import { z } from "zod";
 import { type Fields, fieldsOf } from "../../model/json.ts";
+import type { Finding } from "../../yaml/problems.ts";
 import { checkXiaoyi, secretsOfXiaoyi, toXiaoyiConfig, type XiaoyiConfig, xiaoyiValues } from "../xiaoyi/config.ts";
 import { xiaoyi } from "../xiaoyi/config-schema.ts";
 import type { XiaoyiOptions } from "../xiaoyi/open-xiaoyi.ts";
-import type { Finding } from "./problems.ts";
 import type { ParsedConfig } from "./schema.ts";
-import type { ShownValues } from "./value-types.ts";
+import type { ShownValues } from "./shown-values.ts";
 
 export { dialIn } from "../xiaoyi/config-schema.ts";
 export { createDialInAgent, type DialInCredentials } from "../xiaoyi/dial-in-agent.ts";

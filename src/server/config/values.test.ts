@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { formatDuration, parseDuration } from "../../model/duration.ts";
 import { closestMatch, editDistance } from "../../model/suggestions.ts";
+import { expandVariables, Placeholders } from "../../yaml/document.ts";
+import { formatSize, parseSize } from "../../yaml/value-types.ts";
 import { isLoopback } from "../access/loopback.ts";
-import { expandVariables, Placeholders } from "./document.ts";
-import { formatSize, parseSize } from "./value-types.ts";
 
 describe("durations", () => {
   it.each([

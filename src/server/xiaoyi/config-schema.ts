@@ -4,7 +4,7 @@ import { z } from "zod";
 import { isAllowEntry } from "../../auth/guarded-fetch/target-policy.ts";
 import { DEFAULT_LANGUAGE, LANGUAGES } from "../../dialects/xiaoyi/phone-texts.ts";
 import { RENDER_MODES } from "../../dialects/xiaoyi/render/renderer.ts";
-import { duration, optional, size, text, timer, wait } from "../config/value-types.ts";
+import { duration, optional, size, text, timer, wait } from "../../yaml/value-types.ts";
 import { isLinkUrl, XIAOYI_LINK_URL } from "./link-servers.ts";
 import { PUSH_DEVICES, XIAOYI_PUSH_URL } from "./phone-services.ts";
 import { isSafeUrl, XIAOYI_UPLOAD_URL } from "./trusted-exchanger.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { ConfigError } from "../../yaml/problems.ts";
 import { parseConfig } from "../config/load.ts";
-import { ConfigError } from "../config/problems.ts";
 
 function parse(xiaoyi: string) {
   const text = `agents: { echo: { use: echo } }\nxiaoyi: { ${xiaoyi} }`;

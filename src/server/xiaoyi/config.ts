@@ -3,8 +3,10 @@
 import type { z } from "zod";
 import { formatDuration } from "../../model/duration.ts";
 import { type Fields, fieldsOf, isObject, listOf } from "../../model/json.ts";
-import { checkAgentExists, type Finding, type Path } from "../config/problems.ts";
-import { formatSize, membersOf, type ShownValues } from "../config/value-types.ts";
+import type { Finding, Path } from "../../yaml/problems.ts";
+import { formatSize } from "../../yaml/value-types.ts";
+import { checkAgentExists } from "../config/problems.ts";
+import { membersOf, type ShownValues } from "../config/shown-values.ts";
 import { DIAL_IN_CREDENTIALS, HTTP_ACCESS, type xiaoyi } from "./config-schema.ts";
 import type { XiaoyiOptions } from "./open-xiaoyi.ts";
 import type { XiaoyiPushOptions } from "./phone-services.ts";

@@ -1,8 +1,8 @@
 /** Value types shared by many keys. */
 
 import { z } from "zod";
-import { DURATION_PATTERN, parseDuration } from "../../model/duration.ts";
-import { MAX_TIMER_MS } from "../../model/ports.ts";
+import { DURATION_PATTERN, parseDuration } from "../model/duration.ts";
+import { MAX_TIMER_MS } from "../model/ports.ts";
 
 const BYTES = {
   B: 1,
@@ -73,12 +73,3 @@ export const mediaType = z
   .string({ error: MEDIA_TYPE_ERROR })
   .regex(/^[\w!#$&^.+-]+\/(?:\*|[\w!#$&^.+-]+)$/, { error: MEDIA_TYPE_ERROR })
   .transform((type) => type.toLowerCase());
-
-/** Values as shown to users. */
-export type EffectiveScalar = string | number | boolean | null;
-export type ShownValue = EffectiveScalar | undefined | readonly EffectiveScalar[];
-export type ShownValues = Generator<readonly [path: string, value: ShownValue], void, undefined>;
-
-export function* membersOf(path: string, values: Readonly<Record<string, ShownValue>> = {}): ShownValues {
-  for (const [key, value] of Object.entries(values)) yield [`${path}.${key}`, value];
-}
