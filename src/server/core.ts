@@ -1,5 +1,7 @@
 import { resolve } from "node:path";
+import { bindDirectory } from "../agents/directory.ts";
 import type { AgentService, Dialect } from "../dialects/contract.ts";
+import type { Agent } from "../engine/agent.ts";
 import { Engine } from "../engine/engine.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { Loss } from "../model/loss.ts";
@@ -10,6 +12,7 @@ import { createAuthentication } from "./access/authentication.ts";
 import { type ByteBudgets, createByteBudgets } from "./access/byte-budgets.ts";
 import type { ConnectionLimits } from "./access/connections.ts";
 import { Gate } from "./access/gate.ts";
+import { createAgentDirectory } from "./agent-directory.ts";
 import { ServedAgentService } from "./agent-service.ts";
 import { AuditLog, toDeliveryRecord } from "./audit/audit-log.ts";
 import type { CardForm } from "./cards/card-documents.ts";
@@ -78,6 +81,8 @@ async function openCore(
     const interfaces = () => interfacesOf(name, settings, dialects, where);
     services.set(name, new ServedAgentService({ name, interfaces, sign, ...shared }));
   }
+  const directory = createAgentDirectory({ services });
+  for (const agent of Object.values(settings.agents)) bindDirectory(agent, directory);
   const budgets = createByteBudgets(limits, authentication.identifies);
   const monitoring = createMonitoringRoutes({
     engine,
@@ -148,6 +153,12 @@ async function openCore(
     upgrade: carriers.upgrade,
     store,
     services: services as ReadonlyMap<string, ServedAgentService>,
+    /** New messages of an agent go to its new definition. */
+    replaceAgent(name: string, agent: Agent) {
+      bindDirectory(agent, directory);
+      engine.replaceAgent(name, agent);
+      services.get(name)?.invalidateCard();
+    },
     connections: limits as ConnectionLimits,
     /** Waits for running tasks, at most `drainMs` (default: as configured), then closes everything. */
     async close(drainMs = times.drainMs) {

@@ -167,8 +167,7 @@ function runningServer(
     replace(name, agent) {
       if (!core.services.has(name)) throw new TypeError(`replace: there is no agent "${name}".`);
       if (!isAgent(agent)) throw new TypeError("replace: the agent must be what defineAgent returns.");
-      core.engine.replaceAgent(name, agent);
-      core.services.get(name)?.invalidateCard();
+      core.replaceAgent(name, agent);
     },
     close() {
       closing ??= close().then(resolveClosed);

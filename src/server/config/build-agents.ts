@@ -1,5 +1,6 @@
 import { basename } from "node:path";
 import { toSkill } from "../../agents/define.ts";
+import { withBindingOf } from "../../agents/directory.ts";
 import { loadAgentModule } from "../../agents/load-module.ts";
 import type { TckOptions } from "../../agents/tck.ts";
 import type { Agent } from "../../engine/agent.ts";
@@ -93,7 +94,7 @@ export async function buildAgent(
 function withOverrides(agent: Agent, overrides: AgentOverrides): Agent {
   if (Object.keys(overrides).length === 0) return agent;
   const { name, description, skills, concurrency, onCrash, timeoutMs } = overrides;
-  return {
+  const overridden: Agent = {
     profile: {
       ...agent.profile,
       ...(name !== undefined && { name }),
@@ -107,4 +108,5 @@ function withOverrides(agent: Agent, overrides: AgentOverrides): Agent {
     run: (turn) => agent.run(turn),
     ...(agent.dropped !== undefined && { dropped: async (task) => agent.dropped?.(task) }),
   };
+  return withBindingOf(agent, overridden);
 }

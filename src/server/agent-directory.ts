@@ -1,0 +1,138 @@
+import type { AgentDirectory, CallableAgent } from "../agents/directory.ts";
+import type { AgentCaller } from "../client/call/agent-caller.ts";
+import { connectCaller } from "../client/connect.ts";
+import { ConnectionError, redactUrl } from "../client/errors.ts";
+import { ProtocolError } from "../model/errors.ts";
+import type { CallContext, FrameStream, Operation, OperationKind, OutcomeOf, SendInput } from "../model/operation.ts";
+import { closestMatch } from "../model/suggestions.ts";
+import type { ServedAgentService } from "./agent-service.ts";
+
+/** Shown in place of a dialect where there is no network between two agents. */
+const LOCAL_DIALECT = "local";
+
+interface DirectoryOptions {
+  readonly services: ReadonlyMap<string, ServedAgentService>;
+  /** Default: `connectCaller`. URLs are those that the operator has written. */
+  readonly connect?: (url: string) => Promise<AgentCaller>;
+}
+
+/** The agents of a server as its runs call them, as the caller of the run, and others by their URLs. */
+export function createAgentDirectory({ services, connect = connectCaller }: DirectoryOptions): AgentDirectory {
+  const connections = new Map<string, Promise<AgentCaller>>();
+
+  function findByName(name: string): CallableAgent {
+    const service = services.get(name);
+    if (service !== undefined) return toLocalAgent(service);
+    const names = [...services.keys()];
+    const meant = closestMatch(name, names);
+    const hint = meant === undefined ? `Agents: ${names.join(", ")}.` : `Did you mean ${meant}?`;
+    throw unresolved(`There is no agent "${name}". ${hint}`);
+  }
+
+  function findBySkill(skill: string): CallableAgent {
+    const found = [...services.values()].filter(({ profile }) => profile.skills.some(({ id }) => id === skill));
+    const [first, ...others] = found;
+    if (first !== undefined && others.length === 0) return toLocalAgent(first);
+    if (first !== undefined) {
+      const names = found.map(({ name }) => name).join(", ");
+      throw unresolved(`More than one agent has the skill "${skill}": ${names}. Name one of them.`);
+    }
+    const skills = new Set([...services.values()].flatMap(({ profile }) => profile.skills.map(({ id }) => id)));
+    throw unresolved(`No agent has the skill "${skill}". Skills: ${[...skills].join(", ")}.`);
+  }
+
+  /** Connects once for all runs, and again after the connection has failed. */
+  async function findByUrl(url: string): Promise<CallableAgent> {
+    let connecting = connections.get(url);
+    if (connecting === undefined) {
+      connecting = connect(url);
+      connections.set(url, connecting);
+    }
+    const forget = () => {
+      if (connections.get(url) === connecting) connections.delete(url);
+    };
+    try {
+      return toRemoteAgent(url, await connecting, forget);
+    } catch (error) {
+      forget();
+      throw error;
+    }
+  }
+
+  return {
+    async resolve(target) {
+      if ("agent" in target) return findByName(target.agent);
+      return "skill" in target ? findBySkill(target.skill) : findByUrl(target.url);
+    },
+  };
+}
+
+function unresolved(message: string): ProtocolError {
+  return new ProtocolError("INVALID_PARAMS", message);
+}
+
+function toRemoteAgent(url: string, caller: AgentCaller, forget: () => void): CallableAgent {
+  return {
+    name: redactUrl(url),
+    get dialect() {
+      return caller.interface.dialect;
+    },
+    isLocal: false,
+    get can() {
+      return caller.can;
+    },
+    recognizesRepeats: caller.recognizesRepeats,
+    async dispatch(operation, call) {
+      try {
+        return await caller.dispatch(operation, call);
+      } catch (error) {
+        if (ConnectionError.is(error)) forget();
+        throw error;
+      }
+    },
+  };
+}
+
+function toLocalAgent(service: ServedAgentService): CallableAgent {
+  const { streaming } = service.profile;
+  return {
+    name: service.name,
+    dialect: LOCAL_DIALECT,
+    isLocal: true,
+    // A task that cannot be followed is found by sending again, which waits for its end.
+    ...(streaming && { can: { operations: ALL_OPERATIONS } }),
+    recognizesRepeats: true,
+    dispatch: <O extends Operation>(operation: O, call: CallContext): Promise<OutcomeOf<O>> => {
+      const own = withoutExpiry(call);
+      if (operation.kind !== "stream" || streaming) return service.dispatch(operation, own);
+      return sendInstead(service, operation, own) as Promise<OutcomeOf<O>>;
+    },
+  };
+}
+
+/** The work continues after the caller's credentials have expired, as it does after the caller has left. */
+function withoutExpiry(call: CallContext): CallContext {
+  const { expires: _, ...caller } = call.caller;
+  return { ...call, caller };
+}
+
+async function sendInstead(service: ServedAgentService, input: SendInput, call: CallContext): Promise<FrameStream> {
+  const event = await service.dispatch({ ...input, kind: "send" }, call);
+  return (async function* () {
+    yield [{ event, json: JSON.stringify(event) }];
+  })();
+}
+
+const ALL_OPERATIONS: Readonly<Record<OperationKind, boolean>> = {
+  send: true,
+  stream: true,
+  get: true,
+  list: true,
+  cancel: true,
+  subscribe: true,
+  "push-create": true,
+  "push-get": true,
+  "push-list": true,
+  "push-delete": true,
+  "extended-card": true,
+};
