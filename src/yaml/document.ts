@@ -100,7 +100,7 @@ function* privateCharactersNotIn(text: string): Generator<string, undefined, und
   }
 }
 
-interface Position {
+export interface Position {
   readonly line: number;
   readonly column: number;
 }
@@ -113,12 +113,20 @@ interface FoundNode {
 
 type ConfigPair = Pair<Node, Node | null>;
 
+export interface DocumentOptions {
+  /** Absent: `${…}` is left as written. */
+  readonly environment?: Environment;
+  /** Parts of the document in which `${…}` is left as written. */
+  readonly isVerbatim?: (path: Path) => boolean;
+}
+
 /** A YAML document with the positions of its values, and environment variables expanded. */
-export class ConfigDocument {
+export class YamlDocument {
   readonly problems: Problem[] = [];
   /** The values; undefined if the text is not valid YAML. */
   readonly values: unknown;
   readonly #source: string;
+  readonly #text: string;
   readonly #lines = new LineCounter();
   readonly #document: Document;
   readonly #variables = new Map<Scalar, readonly string[]>();
@@ -126,8 +134,9 @@ export class ConfigDocument {
   /** Pairs of each map that was looked into, by key: a map may have thousands. */
   readonly #pairs = new WeakMap<Node, ReadonlyMap<string, ConfigPair>>();
 
-  constructor(text: string, source: string, environment: Environment) {
+  constructor(text: string, source: string, options: DocumentOptions) {
     this.#source = source;
+    this.#text = text;
     const placeholders = new Placeholders(text);
     // The parser compares each key with all before it, so keys are compared here.
     const parsing = { lineCounter: this.#lines, prettyErrors: false, uniqueKeys: false };
@@ -138,7 +147,7 @@ export class ConfigDocument {
     for (const key of repeatedKeys(this.#document.contents))
       this.#report(key.range?.[0] ?? 0, "", "Map keys must be unique");
     if (this.problems.length > 0) return;
-    if (text.includes("${")) this.#expand(text, placeholders, environment);
+    if (text.includes("${")) this.#expand(placeholders, options);
     try {
       this.values = this.#document.toJS() ?? {};
     } catch (error) {
@@ -146,10 +155,11 @@ export class ConfigDocument {
     }
   }
 
-  /** Position of the value at a path, or of its key, or of its nearest ancestor. */
-  position(path: Path, atKey = false): Position {
+  /** Position of the value at a path, or of its key, or of its nearest ancestor; `fragment` is a piece of the value. */
+  position(path: Path, { atKey = false, fragment = "" } = {}): Position {
     const { node, key } = this.#find(path);
-    return this.#at(((atKey && key) || node)?.range?.[0] ?? 0);
+    const start = ((atKey && key) || node)?.range?.[0] ?? 0;
+    return this.#at(this.#offsetOf(fragment, start));
   }
 
   /** Position of the value at exactly this path and the variables used in it; undefined if it is not in the file. */
@@ -173,21 +183,22 @@ export class ConfigDocument {
     return (isScalar(node) && this.#variables.get(node)) || [];
   }
 
-  #expand(text: string, placeholders: Placeholders, environment: Environment): void {
+  #expand(placeholders: Placeholders, { environment, isVerbatim = () => false }: DocumentOptions): void {
     visit(this.#document, {
       Scalar: (role, node, ancestors) => {
         if (typeof node.value !== "string") return;
         const written = placeholders.reveal(node.value);
         node.value = written;
-        if (role === "key" || !written.includes("${")) return;
+        if (environment === undefined || role === "key" || !written.includes("${")) return;
+        const path = pathOf(ancestors, node);
+        if (isVerbatim(path)) return;
         const { value, variables, faults } = expandVariables(written, environment);
         node.value = value;
         if (variables.length > 0) this.#variables.set(node, variables);
         const start = node.range?.[0] ?? 0;
         for (const { expression, message } of faults) {
-          const offset = text.indexOf(expression, start);
           this.#faulty.add(node);
-          this.#report(offset === -1 ? start : offset, formatPath(pathOf(ancestors, node)), message);
+          this.#report(this.#offsetOf(expression, start), formatPath(path), message);
         }
       },
     });
@@ -226,6 +237,11 @@ export class ConfigDocument {
 
   #resolve(node: Node | null | undefined): Node | undefined {
     return (isAlias(node) ? node.resolve(this.#document) : node) ?? undefined;
+  }
+
+  /** Where a piece of the value that begins at `start` is in the text. */
+  #offsetOf(fragment: string, start: number): number {
+    return Math.max(start, this.#text.indexOf(fragment, start));
   }
 
   #report(offset: number, path: string, message: string): void {

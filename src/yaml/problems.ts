@@ -46,9 +46,27 @@ export function toFindings(
       return at(isNumeric(issue.origin) ? `must be ${issue.minimum} or more` : issue.message);
     case "too_big":
       return at(isNumeric(issue.origin) ? `must be ${issue.maximum} or less` : issue.message);
+    case "invalid_union":
+      return unionFindings(issue, schema, values, describeKey) ?? at(issue.message);
     default:
       return at(issue.message);
   }
+}
+
+/** The problems of the alternative whose type was chosen; undefined if none was, or it cannot be known. */
+function unionFindings(
+  { errors, path }: z.core.$ZodIssueInvalidUnion,
+  schema: z.core.$ZodType,
+  values: unknown,
+  describeKey: DescribeKey,
+): readonly Finding[] | undefined {
+  const isOfType = (issues: readonly z.core.$ZodIssue[]) =>
+    issues.every((issue) => issue.path.length > 0 || issue.code !== "invalid_type");
+  const chosen = errors.filter(isOfType);
+  if (chosen.length !== 1) return undefined;
+  return chosen[0]?.flatMap((issue) =>
+    toFindings({ ...issue, path: [...path, ...issue.path] }, schema, values, describeKey),
+  );
 }
 
 function unknownKey(path: Path, known: readonly string[]): string {
@@ -95,6 +113,7 @@ function keysAt(schema: z.core.$ZodType, path: Path): readonly string[] {
   let current: z.core.$ZodType | undefined = schema;
   for (const step of path) current = current && childOf(current, step);
   const def = current && defOf(current);
+  if (def?.type === "union") return def.options.flatMap((option) => keysAt(option, []));
   return def?.type === "object" ? Object.keys(def.shape) : [];
 }
 

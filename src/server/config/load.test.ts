@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ConfigDocument } from "../../yaml/document.ts";
+import { YamlDocument } from "../../yaml/document.ts";
 import { ConfigError } from "../../yaml/problems.ts";
 import { type ConfigOverrides, loadConfig, parseConfig, readJson } from "./load.ts";
 
@@ -473,7 +473,7 @@ describe("a configuration in JSON", () => {
         fc.pre(!text.includes("${"));
         const read = readJson(text);
         expect(read).toEqual(JSON.parse(text));
-        expect(read).toEqual(new ConfigDocument(text, "a.json", {}).values);
+        expect(read).toEqual(new YamlDocument(text, "a.json", {}).values);
       }),
     );
   });

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { hasErrorCode } from "../../model/errors.ts";
-import { ConfigDocument, type Environment } from "../../yaml/document.ts";
+import { type Environment, YamlDocument } from "../../yaml/document.ts";
 import {
   ConfigError,
   formatPath,
@@ -88,8 +88,8 @@ async function readText(file: string): Promise<string> {
 
 /** Like `loadConfig`, for a text in memory. */
 export function parseConfig(text: string, options: ParseOptions): DragomanConfig {
-  const parseDocument = () => new ConfigDocument(text, options.source, options.environment);
-  let parsedDocument: ConfigDocument | undefined;
+  const parseDocument = () => new YamlDocument(text, options.source, options);
+  let parsedDocument: YamlDocument | undefined;
   const findDocument = () => {
     parsedDocument ??= parseDocument();
     return parsedDocument;
@@ -106,7 +106,7 @@ export function parseConfig(text: string, options: ParseOptions): DragomanConfig
     const name = formatPath(path);
     const place = overridden.has(name)
       ? { source: COMMAND_LINE, line: undefined, column: undefined }
-      : { source: options.source, ...document.position(path, atKey) };
+      : { source: options.source, ...document.position(path, { atKey: atKey === true }) };
     problems.push({ ...place, path: name, message });
   }
   if (problems.length > 0 || parsed === undefined) throw new ConfigError(problems.sort(byPlace));
@@ -146,7 +146,7 @@ function countKeys(value: unknown): number {
 /** The schema is used once or twice: compiling it costs more than it saves. */
 const PARSE_PARAMS = { jitless: true };
 
-function validate(values: unknown, findDocument: () => ConfigDocument) {
+function validate(values: unknown, findDocument: () => YamlDocument) {
   let result = configSchema.safeParse(values, PARSE_PARAMS);
   let coerced = false;
   for (const issue of result.error?.issues ?? []) {
@@ -189,7 +189,7 @@ function withOverrides(values: unknown, overrides: ConfigOverrides, overridden: 
 
 function originsOf(
   values: unknown,
-  document: ConfigDocument,
+  document: YamlDocument,
   source: string,
   overridden: ReadonlySet<string>,
 ): ReadonlyMap<string, Origin> {
