@@ -148,6 +148,7 @@ describe("names on the wire", () => {
       idempotency: "urn:dragoman:ext:idempotency:v1",
       hops: "urn:dragoman:ext:hops:v1",
       reasoning: "urn:dragoman:ext:reasoning:v1",
+      workflow: "urn:dragoman:ext:workflow:v1",
       xiaoyi: "urn:dragoman:ext:xiaoyi:v1",
     });
   });

@@ -12,7 +12,7 @@ import type {
   SendInput,
   StreamFrame,
 } from "../model/operation.ts";
-import { isInterrupted, isTerminal, type TaskState } from "../model/task.ts";
+import { isInterrupted, isTerminal, type Task, type TaskState } from "../model/task.ts";
 
 /** A remote agent. Leaving one of its streams early does not cancel anything. */
 export interface Peer extends Dispatcher {
@@ -47,11 +47,13 @@ const CANNOT_FOLLOW: ReadonlySet<string> = new Set<ErrorCode>(["UNSUPPORTED_OPER
 const CANCEL_MS = 4_000;
 
 interface ChildTaskOptions {
-  readonly turn: Pick<Turn, "caller" | "hops" | "memory">;
+  readonly turn: Pick<Turn, "caller" | "hops"> & { readonly memory: Omit<TurnMemory, "once"> };
   /** Precedes the keys in the turn's memory, so that a turn may have several children. Default: nothing. */
   readonly prefix?: string;
   /** Stored with the peer's task if the peer is in this process. */
   readonly dialect: string;
+  /** The id that the peer gives the task because it is chosen here: then the id need not be remembered. */
+  readonly givenId?: string | undefined;
 }
 
 /** A frame, as `translate` understood it. */
@@ -115,7 +117,11 @@ export class ChildTask {
     this.#continues = message.taskId !== undefined;
     this.#message = message.messageId;
     const recognized = this.#peer.recognizesRepeats === true;
-    if (canBeQueried(this.#peer) && !recognized) await this.#remember({ message: message.messageId });
+    if (canBeQueried(this.#peer) && !recognized) {
+      const { messageId, taskId } = message;
+      // An answer may still be lost: then the task asks again.
+      await this.#remember({ message: messageId, ...(taskId === undefined ? undefined : { task: taskId }) });
+    }
     const call = this.#callOf(signal);
     return this.#peer.dispatch({ kind: "stream", ...input }, recognized ? { ...call, idempotencyKey } : call);
   }
@@ -171,6 +177,12 @@ export class ChildTask {
     }
   }
 
+  /** The task as it is at the peer; undefined if its id is not known. */
+  async get(): Promise<Task | undefined> {
+    if (this.#id === undefined) return undefined;
+    return this.#peer.dispatch({ kind: "get", id: this.#id }, this.#callOf(AbortSignal.timeout(CANCEL_MS)));
+  }
+
   /** Ends `read`, but not before the id of the task is known; the task continues at the peer. */
   async leave(): Promise<void> {
     this.#left = true;
@@ -179,9 +191,10 @@ export class ChildTask {
 
   /** Asks the peer to cancel the task, once and within a time limit. Rejects if it does not confirm that. */
   async cancel(over?: AbortSignal): Promise<void> {
-    if (this.#id === undefined || this.#cancelSent || over?.aborted === true) return;
+    const id = this.#id ?? this.#options.givenId;
+    if (id === undefined || this.#cancelSent || over?.aborted === true) return;
     this.#cancelSent = true;
-    await cancelAtPeer(this.#peer, this.#id, this.#options.turn.caller, this.#options.dialect, over);
+    await cancelAtPeer(this.#peer, id, this.#options.turn.caller, this.#options.dialect, over);
   }
 
   /** Called before anything of the frame is yielded. `number` is set if it was translated to nothing. */
@@ -190,7 +203,7 @@ export class ChildTask {
     if (this.#id !== undefined && this.#id !== id) {
       throw new ProtocolError("INVALID_AGENT_RESPONSE", "The agent changed the id of its task.");
     }
-    if (this.#id === undefined && canBeQueried(this.#peer)) {
+    if (this.#id === undefined && this.#options.givenId === undefined && canBeQueried(this.#peer)) {
       await this.#remember({
         message: this.#message,
         task: id,

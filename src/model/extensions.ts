@@ -11,6 +11,8 @@ export const EXTENSIONS = {
   hops: "urn:dragoman:ext:hops:v1",
   /** Reasoning text of an agent, in the `metadata` of a part: the text itself, or `true` where it is the part's own. */
   reasoning: "urn:dragoman:ext:reasoning:v1",
+  /** Which step of a workflow a status message is about, in its `metadata`. */
+  workflow: "urn:dragoman:ext:workflow:v1",
 } as const;
 
 /**

@@ -138,8 +138,10 @@ export class Harness {
     );
   }
 
-  static async start(options: HarnessOptions): Promise<Harness> {
+  /** `onCreate` gets the engine before it starts: runs that it resumes may need it. */
+  static async start(options: HarnessOptions, onCreate?: (harness: Harness) => void): Promise<Harness> {
     const harness = new Harness(options);
+    onCreate?.(harness);
     await harness.engine.start();
     return harness;
   }

@@ -1,0 +1,321 @@
+import { ConnectionError } from "../../client/errors.ts";
+import type { AgentEvent } from "../../engine/agent.ts";
+import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
+import type { TaskEvent } from "../../model/event.ts";
+import type { JsonObject } from "../../model/json.ts";
+import { type Message, textOf } from "../../model/message.ts";
+import type { FrameStream } from "../../model/operation.ts";
+import { statusText } from "../../model/status-texts.ts";
+import { isTerminal, type TaskState } from "../../model/task.ts";
+import { checkOutput } from "../../workflow/output-schema.ts";
+import type { StepState } from "../../workflow/plan.ts";
+import { type ChildTask, canBeQueried } from "../child-task.ts";
+import type { AgentTarget, CallableAgent } from "../directory.ts";
+import { ArtifactDisplay } from "./artifact-display.ts";
+import { Collector, UnusableAnswerError } from "./collector.ts";
+import type { RunContext } from "./context.ts";
+import { HaltedError, type HaltScope } from "./halt.ts";
+import { type ChildMessage, openChild } from "./open-child.ts";
+import type { StepProgress } from "./progress.ts";
+import { failedOutcome, type StepOutcome, toResult } from "./results.ts";
+
+/** How long the agents of steps may take to confirm that they cancelled; less than the engine gives the run itself. */
+const STOP_MS = 4_000;
+/** Attempts to follow a task again whose stream ends without a result or any event. */
+const MAX_EMPTY_STREAMS = 3;
+/** Status messages of one attempt that are passed on, and their length. */
+const MAX_PROGRESS = 100;
+const MAX_PROGRESS_LENGTH = 500;
+
+/** Errors that another attempt would get again. */
+const PERMANENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "CONTENT_TYPE_NOT_SUPPORTED",
+  "EXTENSION_SUPPORT_REQUIRED",
+  "IDEMPOTENCY_CONFLICT",
+  "INVALID_PARAMS",
+  "INVALID_REQUEST",
+  "LOSS_REFUSED",
+  "METHOD_NOT_FOUND",
+  "PARSE_ERROR",
+  "PERMISSION_DENIED",
+  "UNAUTHENTICATED",
+  "UNSUPPORTED_OPERATION",
+  "VERSION_NOT_SUPPORTED",
+]);
+
+const STEP_STATES = {
+  TASK_STATE_COMPLETED: "completed",
+  TASK_STATE_FAILED: "failed",
+  TASK_STATE_CANCELED: "canceled",
+  TASK_STATE_REJECTED: "rejected",
+} as const satisfies Partial<Record<TaskState, StepState>>;
+
+interface AttemptOptions extends ChildMessage {
+  readonly target: AgentTarget;
+  readonly timeoutMs: number | undefined;
+  readonly outputSchema: JsonObject | undefined;
+  /** Under which the artifacts are shown as they come; undefined: they are not. */
+  readonly show: string | undefined;
+}
+
+export interface AttemptOutcome {
+  readonly outcome: StepOutcome;
+  /** Another attempt may succeed, after so many milliseconds at least. */
+  readonly retryAfterMs: number | undefined;
+}
+
+/** One attempt at a step: a task at an agent, from the message to its result. */
+export class Attempt {
+  readonly #context: RunContext;
+  readonly #options: AttemptOptions;
+  readonly #scope: HaltScope;
+  readonly #connection = new AbortController();
+  readonly #collector = new Collector();
+  readonly #display: ArtifactDisplay | undefined;
+  #agent: CallableAgent | undefined;
+  #child: ChildTask | undefined;
+  /** Resolves when the agent has received the message, or will not. */
+  readonly #opened = createGate();
+  #ending: Promise<void> | undefined;
+  #timedOut = false;
+  #reported = 0;
+
+  constructor(context: RunContext, options: AttemptOptions, scope: HaltScope) {
+    this.#context = context;
+    this.#options = options;
+    this.#scope = scope;
+    this.#display = options.show === undefined ? undefined : new ArtifactDisplay(options.show);
+  }
+
+  /** Rejects with a HaltedError if the run ends before the attempt. */
+  async run(): Promise<AttemptOutcome> {
+    const { clock } = this.#context;
+    const { timeoutMs } = this.#options;
+    this.#scope.throwIfHalted();
+    const forget = this.#scope.onHalt((reason) => {
+      this.#ending = reason === "stop" ? this.#stop() : this.#leave(reason === "lose");
+    });
+    const stopTimer =
+      timeoutMs === undefined
+        ? () => {}
+        : clock.after(timeoutMs, () => {
+            this.#timedOut = true;
+            this.#ending ??= this.#stop();
+          });
+    try {
+      const result = await this.#perform();
+      if (result.outcome.state !== "completed") this.#throwIfOver();
+      return result;
+    } catch (error) {
+      return this.#toFailure(error);
+    } finally {
+      this.#opened.open();
+      stopTimer();
+      forget();
+      await this.#ending;
+      this.#context.waitForAuth(this.#options.path, false);
+    }
+  }
+
+  get progress(): Omit<StepProgress, "state"> {
+    const { number, path } = this.#options;
+    const given = this.#agent?.isLocal === true ? this.#context.childId(path, number) : undefined;
+    const task = this.#child?.id ?? given;
+    return {
+      step: path,
+      ...(this.#agent && { agent: this.#agent.name, dialect: this.#agent.dialect }),
+      ...(task !== undefined && { task }),
+      attempt: number,
+    };
+  }
+
+  async #perform(): Promise<AttemptOutcome> {
+    const { directory, turn } = this.#context;
+    this.#agent = await directory.resolve(this.#options.target, turn);
+    this.#throwIfOver();
+    await this.#context.report({ ...this.progress, state: "started" });
+    this.#throwIfOver();
+    const frames = await openChild({
+      context: this.#context,
+      attempt: this.#options,
+      agent: this.#agent,
+      signal: this.#connection.signal,
+      onCreate: (child) => {
+        this.#child = child;
+      },
+    });
+    this.#opened.open();
+    if (frames === undefined) return mayRetry(failedOutcome(statusText("deliveryUnknown")));
+    return this.#follow(this.#agent, frames);
+  }
+
+  async #follow(agent: CallableAgent, opened: FrameStream): Promise<AttemptOutcome> {
+    let frames = opened;
+    let empty = 0;
+    for (;;) {
+      const before = this.#collector.events;
+      const reply = await this.#read(frames);
+      if (reply !== undefined) return this.#finish("completed", reply);
+      const child = this.#child as ChildTask;
+      const { id, state } = child;
+      if (state !== undefined && state in STEP_STATES) {
+        return this.#finish(STEP_STATES[state as keyof typeof STEP_STATES], this.#collector.task?.status.message);
+      }
+      this.#throwIfOver();
+      if (state === "TASK_STATE_INPUT_REQUIRED" || state === "TASK_STATE_AUTH_REQUIRED") this.#ask(state);
+      empty = this.#collector.events > before ? 0 : empty + 1;
+      if (id === undefined || !canBeQueried(agent) || empty > MAX_EMPTY_STREAMS) {
+        return mayRetry(failedOutcome(statusText("answerBrokeOff"), this.#tasks));
+      }
+      frames = await child.attach(id, undefined, this.#connection.signal);
+    }
+  }
+
+  /** Returns the message of an agent that answers without a task. */
+  async #read(frames: FrameStream): Promise<Message | undefined> {
+    const child = this.#child as ChildTask;
+    const reading = child.read(frames, (event) => this.#translate(event));
+    for (;;) {
+      const step = await reading.next();
+      if (step.done === true) return step.value;
+      for (const event of step.value.items) await this.#context.emit(event);
+      await this.#reportState(step.value.event);
+      // What follows the end is not of interest.
+      if (child.state !== undefined && isTerminal(child.state)) await child.leave();
+    }
+  }
+
+  #translate(event: TaskEvent): AgentEvent[] {
+    const changes = this.#collector.apply(event);
+    return changes.flatMap((change) => this.#display?.show(change) ?? []);
+  }
+
+  /** Passes on what the agent writes about its work. */
+  async #reportState(event: TaskEvent): Promise<void> {
+    if (!("statusUpdate" in event)) return;
+    const { message, state } = event.statusUpdate.status;
+    const waits = state === "TASK_STATE_AUTH_REQUIRED";
+    this.#context.waitForAuth(this.#options.path, waits);
+    const text = message === undefined ? "" : textOf(message.parts).slice(0, MAX_PROGRESS_LENGTH);
+    if (!waits && (state !== "TASK_STATE_WORKING" || text === "")) return;
+    if (++this.#reported > MAX_PROGRESS) return;
+    await this.#context.report({ ...this.progress, state: waits ? "auth-required" : "working" }, text);
+  }
+
+  /** The turn ends with the question of the agent. */
+  #ask(status: "TASK_STATE_INPUT_REQUIRED" | "TASK_STATE_AUTH_REQUIRED"): never {
+    const state = status === "TASK_STATE_INPUT_REQUIRED" ? "input-required" : "auth-required";
+    const { message } = this.#collector.task?.status ?? {};
+    this.#context.ask({ status, path: this.#options.path, message, progress: { ...this.progress, state } });
+    throw new HaltedError("The step waits for an answer.");
+  }
+
+  async #finish(state: StepState, message: Message | undefined): Promise<AttemptOutcome> {
+    const { outputSchema } = this.#options;
+    const parts = message?.parts ?? [];
+    const text = textOf(parts);
+    if (state !== "completed") {
+      const failed: StepOutcome = {
+        ...failedOutcome(text === "" ? `The agent's task was ${state}.` : text, this.#tasks),
+        state,
+      };
+      return state === "failed" ? mayRetry(failed) : { outcome: failed, retryAfterMs: undefined };
+    }
+    const artifacts = this.#collector.task?.artifacts ?? [];
+    const outcome: StepOutcome = {
+      state,
+      artifacts,
+      tasks: this.#tasks,
+      ...(artifacts.length === 0 && parts.length > 0 ? { message: parts } : undefined),
+    };
+    const problems = outputSchema === undefined ? [] : checkOutput(outputSchema, toResult(outcome).data);
+    if (problems.length > 0) {
+      return mayRetry(failedOutcome(`The result is not what the step declares: ${problems.join("; ")}`, this.#tasks));
+    }
+    for (const event of this.#display?.showMessage(outcome) ?? []) await this.#context.emit(event);
+    return { outcome, retryAfterMs: undefined };
+  }
+
+  get #tasks(): readonly string[] {
+    const id = this.#child?.id;
+    return id === undefined ? [] : [id];
+  }
+
+  #throwIfOver(): void {
+    this.#scope.throwIfHalted();
+    if (this.#timedOut) throw new HaltedError("The step took too long.");
+  }
+
+  #toFailure(error: unknown): AttemptOutcome {
+    this.#scope.throwIfHalted();
+    const tasks = this.#tasks;
+    if (this.#timedOut) {
+      const { timeoutMs = 0 } = this.#options;
+      return mayRetry(failedOutcome(`Timed out after ${timeoutMs / 1000} s.`, tasks));
+    }
+    if (error instanceof HaltedError) throw error;
+    if (error instanceof UnusableAnswerError) {
+      this.#ending ??= this.#stop();
+      return { outcome: failedOutcome(error.message, tasks), retryAfterMs: undefined };
+    }
+    if (ConnectionError.is(error)) return mayRetry(failedOutcome(error.message, tasks));
+    if (!ProtocolError.is(error)) throw error;
+    if (error.code === "INVALID_AGENT_RESPONSE") this.#ending ??= this.#stop();
+    const failed = failedOutcome(error.message, tasks);
+    if (PERMANENT.has(error.code)) return { outcome: failed, retryAfterMs: undefined };
+    return mayRetry(failed, (error.retryAfter ?? 0) * 1000);
+  }
+
+  /** The task continues at the agent. The agent must have received the message, or it would be unknown later. */
+  async #leave(atOnce: boolean): Promise<void> {
+    if (atOnce) this.#connection.abort();
+    else await this.#opened.passed;
+    await this.#child?.leave();
+  }
+
+  async #stop(): Promise<void> {
+    const { addRefusal, clock } = this.#context;
+    const over = new AbortController();
+    const limit = createGate();
+    const stopTimer = clock.after(STOP_MS, () => {
+      over.abort(new Error("no answer"));
+      limit.open();
+    });
+    await Promise.race([this.#opened.passed, limit.passed]);
+    try {
+      await this.#child?.cancel(over.signal);
+    } catch (error) {
+      const { agent = "" } = this.progress;
+      if (!(await this.#hasEnded(error))) addRefusal(this.#options.path, `${agent}: ${(error as Error).message}`);
+    } finally {
+      stopTimer();
+      await this.#child?.leave();
+      this.#connection.abort();
+    }
+  }
+
+  /** A task that has ended, or never began, cannot be cancelled. */
+  async #hasEnded(error: unknown): Promise<boolean> {
+    if (!ProtocolError.is(error)) return false;
+    if (error.code === "TASK_NOT_FOUND") return true;
+    const task = error.code === "TASK_NOT_CANCELABLE" ? await this.#child?.get().catch(() => undefined) : undefined;
+    return task !== undefined && isTerminal(task.status.state);
+  }
+}
+
+interface Gate {
+  readonly passed: Promise<void>;
+  open(): void;
+}
+
+function createGate(): Gate {
+  let open = (): void => {};
+  const passed = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { passed, open };
+}
+
+function mayRetry(outcome: StepOutcome, afterMs = 0): AttemptOutcome {
+  return { outcome, retryAfterMs: afterMs };
+}

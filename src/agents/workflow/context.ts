@@ -1,0 +1,75 @@
+import { createHash } from "node:crypto";
+import type { AgentEvent, Turn, TurnMemory } from "../../engine/agent.ts";
+import type { JsonObject } from "../../model/json.ts";
+import type { Message } from "../../model/message.ts";
+import type { Clock } from "../../model/ports.ts";
+import type { AgentDirectory } from "../directory.ts";
+import type { StepProgress } from "./progress.ts";
+
+/** Parts and artifacts are JSON, but the compiler does not regard interfaces as such. */
+export type Stored<T> = T & JsonObject;
+
+type RunMemory = Omit<TurnMemory, "once">;
+
+/** A question of a step's agent. */
+export interface Question {
+  readonly status: "TASK_STATE_INPUT_REQUIRED" | "TASK_STATE_AUTH_REQUIRED";
+  readonly path: string;
+  readonly message: Message | undefined;
+  readonly progress: StepProgress;
+}
+
+/** What the steps of one run share. */
+export interface RunContext {
+  readonly turn: Turn;
+  readonly directory: AgentDirectory;
+  readonly clock: Clock;
+  /** In [0, 1). */
+  readonly random: () => number;
+  /** Of this run: a task may have several, one after another. */
+  readonly memory: RunMemory;
+  /** An earlier turn or process may have begun any step. */
+  readonly isResumed: boolean;
+  /** The step whose question the message of the turn answers. */
+  readonly answers: string | undefined;
+  /** The id of the task of an attempt: the same after a crash. */
+  childId(path: string, attempt: number): string;
+  /** Resolves when the event is in the log. */
+  emit(event: AgentEvent): Promise<void>;
+  /** Emits a status message about a step. */
+  report(progress: StepProgress, detail?: string): Promise<void>;
+  /** The step waits for someone to authorise it elsewhere, or no longer does. */
+  waitForAuth(path: string, waits: boolean): void;
+  /** Ends the turn with the question. */
+  ask(question: Question): void;
+  /** A step could not be cancelled. */
+  addRefusal(path: string, reason: string): void;
+  /** Counts what the run keeps. False: it keeps too much. */
+  keep(size: number): boolean;
+}
+
+/** Chosen ids name the tasks of all agents of a server, and may not be long. */
+export function childIdOf(taskId: string, run: string, path: string, attempt: number): string {
+  return createHash("sha256")
+    .update(JSON.stringify([taskId, run, path, attempt]))
+    .digest("hex")
+    .slice(0, 32);
+}
+
+/**
+ * One write at a time, so that a write is never stored before events that were emitted before it: the engine writes an
+ * event and a value of the same task in turns.
+ */
+export function createRunMemory(memory: TurnMemory, run: string): RunMemory {
+  let writing: Promise<unknown> = Promise.resolve();
+  const enqueue = (write: () => Promise<void>): Promise<void> => {
+    const written = writing.then(write);
+    writing = written.catch(() => {});
+    return written;
+  };
+  return {
+    get: (key) => memory.get(run + key),
+    set: (key, value) => enqueue(() => memory.set(run + key, value)),
+    delete: (key) => enqueue(() => memory.delete(run + key)),
+  };
+}

@@ -1,0 +1,115 @@
+import { ProtocolError } from "../../model/errors.ts";
+import type { Message, Part } from "../../model/message.ts";
+import type { FrameStream, SendInput } from "../../model/operation.ts";
+import { ChildTask, canBeQueried, peerContextId } from "../child-task.ts";
+import type { CallableAgent } from "../directory.ts";
+import type { RunContext } from "./context.ts";
+
+/** Stored with the tasks of agents of this process. */
+export const DIALECT = "workflow";
+
+/** Precedes the keys of an attempt in the memory of its run. */
+export function childPrefix(path: string, attempt: number): string {
+  return `child:${path}#${attempt}:`;
+}
+
+/** The message of an attempt at a step. */
+export interface ChildMessage {
+  readonly path: string;
+  /** Of the attempt, from 1. */
+  readonly number: number;
+  readonly parts: readonly Part[];
+  /** Tasks that the message refers to. */
+  readonly references: readonly string[];
+}
+
+interface OpenOptions {
+  readonly context: RunContext;
+  readonly attempt: ChildMessage;
+  readonly agent: CallableAgent;
+  readonly signal: AbortSignal;
+  /** Called before anything is sent. */
+  readonly onCreate: (child: ChildTask) => void;
+}
+
+/**
+ * Sends the message of a step, or finds the task that it was sent to before. Undefined if it may have been sent before,
+ * and the agent can neither be asked for the task nor would recognise the message.
+ */
+export async function openChild(options: OpenOptions): Promise<FrameStream | undefined> {
+  const { agent, attempt, context, signal } = options;
+  const { answers, isResumed, turn } = context;
+  const child = createChild(options);
+  const sent = isResumed ? await child.sent() : undefined;
+  if (answers === attempt.path && sent?.message !== turn.message.messageId) {
+    const waiting = await child.waiting();
+    if (waiting !== undefined) return sendAnswer(options, child, waiting);
+  }
+  const known = sent?.task ?? (isResumed && agent.isLocal ? childIdOf(options) : undefined);
+  if (known !== undefined && canBeQueried(agent)) {
+    try {
+      return await child.attach(known, undefined, signal);
+    } catch (error) {
+      // A task with a chosen id may not have been sent yet.
+      if (sent?.task !== undefined || !ProtocolError.is(error) || error.code !== "TASK_NOT_FOUND") throw error;
+    }
+  }
+  if (sent !== undefined && sent.task === undefined && agent.recognizesRepeats !== true) return undefined;
+  return createChild(options).send(firstMessage(options), signal, childIdOf(options));
+}
+
+function childIdOf({ attempt, context }: OpenOptions): string {
+  return context.childId(attempt.path, attempt.number);
+}
+
+function createChild(options: OpenOptions): ChildTask {
+  const { agent, attempt, context, onCreate } = options;
+  const { caller, hops } = context.turn;
+  const child = new ChildTask(agent, {
+    turn: { caller, hops, memory: context.memory },
+    prefix: childPrefix(attempt.path, attempt.number),
+    dialect: DIALECT,
+    givenId: agent.isLocal ? childIdOf(options) : undefined,
+  });
+  onCreate(child);
+  return child;
+}
+
+function firstMessage(options: OpenOptions): SendInput {
+  const { agent, attempt, context } = options;
+  const id = childIdOf(options);
+  const message: Message = {
+    messageId: id,
+    contextId: contextIdFor(agent, context),
+    role: "ROLE_USER",
+    parts: attempt.parts.length === 0 ? [{ text: "" }] : attempt.parts,
+    referenceTaskIds: [context.turn.task.id, ...attempt.references],
+  };
+  return { message, chosenId: id };
+}
+
+/** Sends the message of the turn to the task that asked. */
+async function sendAnswer(options: OpenOptions, child: ChildTask, taskId: string): Promise<FrameStream> {
+  const { agent, context, signal } = options;
+  const { messageId, metadata, parts, role } = context.turn.message;
+  const message: Message = {
+    messageId,
+    taskId,
+    contextId: contextIdFor(agent, context),
+    role,
+    parts,
+    ...(metadata === undefined ? undefined : { metadata }),
+  };
+  try {
+    return await child.send({ message }, signal, `${childIdOf(options)}/${messageId}`);
+  } catch (error) {
+    // The agent did not wait for the answer: what became of its task says more than its refusal.
+    if (!ProtocolError.is(error) || error.code !== "UNSUPPORTED_OPERATION" || !canBeQueried(agent)) throw error;
+    return createChild(options).attach(taskId, undefined, signal);
+  }
+}
+
+/** The same conversation for all steps, which agents elsewhere know by another id: see `peerContextId`. */
+function contextIdFor({ isLocal }: CallableAgent, { turn: { caller, task } }: RunContext): string {
+  return isLocal ? task.contextId : peerContextId(caller.owner, task.contextId);
+}

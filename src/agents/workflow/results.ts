@@ -1,0 +1,97 @@
+/** What is kept of a step: for the templates of later steps, for the artifacts of the run, and for a resumed run. */
+
+import type { JsonValue } from "../../model/json.ts";
+import { isDataPart, isPlainText, jsonSize, type Part, textOf } from "../../model/message.ts";
+import type { Artifact } from "../../model/task.ts";
+import type { Scope, StepResult, StepState } from "../../workflow/plan.ts";
+
+/** How a step ended. Stored as it is. */
+export interface StepOutcome {
+  readonly state: StepState;
+  readonly artifacts: readonly Artifact[];
+  /** The message of an agent that made no artifacts. */
+  readonly message?: readonly Part[];
+  /** Why the step did not complete. */
+  readonly error?: string;
+  /** Tasks of the agents that were called. */
+  readonly tasks: readonly string[];
+}
+
+/** Characters of the result of one step, roughly. */
+export const MAX_STEP_SIZE = 16 * 1024 * 1024;
+/** Characters of the results of all steps of a run, roughly. */
+export const MAX_RUN_SIZE = 64 * 1024 * 1024;
+
+const PART_SIZE = 64;
+const ARTIFACT_SIZE = 256;
+
+/** Empty parts count too, so that a bound on the size is one on the number. */
+export function sizeOfParts(parts: readonly Part[]): number {
+  return parts.reduce((size, part) => size + PART_SIZE + sizeOfPart(part), ARTIFACT_SIZE);
+}
+
+/** Chunks of text become one part, however many they are. */
+export function sizeOfChunk(parts: readonly Part[]): number {
+  return parts.reduce((size, part) => size + (isPlainText(part) ? 0 : PART_SIZE) + sizeOfPart(part), 0);
+}
+
+function sizeOfPart(part: Part): number {
+  const beside = part.metadata === undefined ? 0 : jsonSize(part.metadata);
+  if ("text" in part) return beside + part.text.length;
+  if ("raw" in part) return beside + part.raw.length;
+  return beside + ("url" in part ? part.url.length : jsonSize(part.data));
+}
+
+export function sizeOfOutcome({ artifacts, message = [] }: StepOutcome): number {
+  return artifacts.reduce((size, { parts }) => size + sizeOfParts(parts), sizeOfParts(message));
+}
+
+/** What a step returned: its artifacts, or the message of an agent that made none. */
+export function partsOf({ artifacts, message = [] }: StepOutcome): readonly Part[] {
+  return artifacts.length === 0 ? message : artifacts.flatMap(({ parts }) => parts);
+}
+
+export function toResult(outcome: StepOutcome): StepResult {
+  const { artifacts, state } = outcome;
+  return { ...toContent(partsOf(outcome)), artifacts, state };
+}
+
+export function toInput(parts: readonly Part[]): Scope["input"] {
+  return { ...toContent(parts), parts };
+}
+
+/** The value of the only data part, or a list of those of all. */
+function toContent(parts: readonly Part[]): { readonly text: string; readonly data: JsonValue | undefined } {
+  const values = parts.filter(isDataPart).map(({ data }) => data);
+  return { text: textOf(parts), data: values.length > 1 ? values : values[0] };
+}
+
+/** Of a `foreach`, in the order of its items: texts joined, data as a list, all artifacts. */
+export function toItemsResult(outcome: StepOutcome, items: readonly StepOutcome[]): StepResult {
+  const results = items.map(toResult);
+  return {
+    text: results
+      .map(({ text }) => text)
+      .filter((text) => text !== "")
+      .join("\n"),
+    data: results.map(({ data }) => data ?? null),
+    artifacts: outcome.artifacts,
+    state: outcome.state,
+  };
+}
+
+/** The parts of several outcomes as one. */
+export function joinOutcomes(state: StepState, outcomes: readonly StepOutcome[], error?: string): StepOutcome {
+  const message = outcomes.flatMap((outcome) => (outcome.artifacts.length === 0 ? (outcome.message ?? []) : []));
+  return {
+    state,
+    artifacts: outcomes.flatMap(({ artifacts }) => artifacts),
+    tasks: outcomes.flatMap(({ tasks }) => tasks),
+    ...(message.length === 0 ? undefined : { message }),
+    ...(error === undefined ? undefined : { error }),
+  };
+}
+
+export function failedOutcome(error: string, tasks: readonly string[] = []): StepOutcome {
+  return { state: "failed", artifacts: [], error, tasks };
+}

@@ -1,0 +1,113 @@
+/** Workflows and the agents of their steps on one engine, with time in the hands of the test. */
+
+import type { Agent } from "../../../engine/agent.ts";
+import { Harness, type HarnessOptions } from "../../../engine/testing/harness.ts";
+import { ProtocolError } from "../../../model/errors.ts";
+import type { LogEntry } from "../../../model/event.ts";
+import { textOf } from "../../../model/message.ts";
+import type { OperationKind } from "../../../model/operation.ts";
+import type { Artifact, Task } from "../../../model/task.ts";
+import { parseCondition } from "../../../workflow/expression.ts";
+import type { Step, StepTarget, Workflow } from "../../../workflow/plan.ts";
+import { parseTemplate } from "../../../workflow/template.ts";
+import { type AgentDirectory, bindDirectory, type CallableAgent } from "../../directory.ts";
+import { createWorkflowAgent, readProgress, type StepProgress } from "../index.ts";
+
+interface StepDraft extends Partial<Omit<Step, "foreach" | "input" | "name" | "target" | "when">> {
+  readonly agent?: string;
+  readonly target?: StepTarget;
+  readonly input?: string;
+  readonly when?: string;
+  readonly foreach?: string;
+}
+
+/** Steps in the order they are written in, which must be one in which they can run. */
+export function workflowOf(drafts: Readonly<Record<string, StepDraft>>, output?: readonly string[]): Workflow {
+  const steps = new Map(Object.entries(drafts).map(([name, draft]) => [name, stepOf(name, draft)]));
+  const order = [...steps.keys()];
+  return { steps, order, output: output ?? order.slice(-1) };
+}
+
+function stepOf(name: string, draft: StepDraft): Step {
+  const { agent = name, foreach, input, target, when, ...rest } = draft;
+  return {
+    name,
+    target: target ?? { agent },
+    needs: [],
+    concurrency: 4,
+    retry: { attempts: 1, baseMs: 100, capMs: 1_000 },
+    onFailure: "stop",
+    ...(input !== undefined && { input: { value: parseTemplate(input) } }),
+    ...(when !== undefined && { when: parseCondition(when) }),
+    ...(foreach !== undefined && { foreach: parseTemplate(foreach) }),
+    ...rest,
+  };
+}
+
+interface World extends Omit<HarnessOptions, "agent" | "agents"> {
+  readonly workflow: Workflow;
+  readonly agents: Readonly<Record<string, Agent>>;
+  /** Replaces what the directory returns. */
+  readonly resolve?: (agent: CallableAgent) => CallableAgent;
+}
+
+/** The workflow is served as `agent`. */
+export async function startWorld({
+  workflow,
+  agents,
+  resolve = (agent) => agent,
+  ...options
+}: World): Promise<Harness> {
+  let harness: Harness | undefined;
+  const clock = {
+    now: () => harness?.clock.now() ?? 0,
+    after: (milliseconds: number, run: () => void) => harness?.clock.after(milliseconds, run) ?? (() => {}),
+  };
+  const agent = createWorkflowAgent({ name: "Flow", description: "Runs steps.", workflow, clock, random: () => 0 });
+  const all = { agent, ...agents };
+  bindDirectory(agent, {
+    async resolve(target) {
+      const name = "agent" in target ? target.agent : "";
+      if (!Object.hasOwn(all, name)) throw new ProtocolError("INVALID_PARAMS", `There is no agent "${name}".`);
+      return resolve(localAgent(name, () => harness as Harness));
+    },
+  } satisfies AgentDirectory);
+  return Harness.start({ ...options, agents: all }, (created) => {
+    harness = created;
+  });
+}
+
+const ALL = Object.fromEntries(
+  ["send", "stream", "get", "list", "cancel", "subscribe"].map((kind) => [kind, true]),
+) as Record<OperationKind, boolean>;
+
+function localAgent(name: string, harness: () => Harness): CallableAgent {
+  return {
+    name,
+    dialect: "local",
+    isLocal: true,
+    can: { operations: ALL },
+    recognizesRepeats: true,
+    dispatch: (operation, call) => harness().engine.agent(name).dispatch(operation, call),
+  };
+}
+
+/** The steps that the log reports, as `step state`. */
+export function progressOf(entries: readonly LogEntry[]): string[] {
+  return stepsIn(entries).map(({ state, step }) => `${step} ${state}`);
+}
+
+export function stepsIn(entries: readonly LogEntry[]): StepProgress[] {
+  return entries.flatMap(({ event }) => {
+    const progress = "statusUpdate" in event ? readProgress(event.statusUpdate.status.message) : undefined;
+    return progress === undefined ? [] : [progress];
+  });
+}
+
+export function textsOf({ artifacts = [] }: Task): Record<string, string> {
+  return Object.fromEntries(artifacts.map((artifact: Artifact) => [artifact.name ?? "?", textOf(artifact.parts)]));
+}
+
+export function statusTextOf({ status }: Task): string {
+  return status.message === undefined ? "" : textOf(status.message.parts);
+}
