@@ -57,6 +57,21 @@ describe.each([-10, 0, 10])("with a store whose clock is %i minutes ahead", (min
     expect(Math.max(...portions.map(([, max]) => max))).toBeLessThanOrEqual(20);
   });
 
+  test("what was deleted is given back in portions, with time between them, until there is no more", async () => {
+    const portions: number[] = [];
+    const wrap = (inner: TaskStore) =>
+      overrideStore(inner, {
+        shrink: async () => {
+          portions.push(harness.clock.now());
+          return portions.length < 4;
+        },
+      });
+    const harness = await Harness.start({ agent: echo(), shared: shared(), wrap, times: { housekeepingMs: MINUTE } });
+    await harness.clock.advance(MINUTE + MINUTE / 2);
+    expect(portions).toHaveLength(4);
+    expect(new Set(portions).size).toBe(4);
+  });
+
   test("a task is taken over when its node has been silent for the time of its lease, and not before", async () => {
     const agent = agentOf(async function* () {
       yield status("TASK_STATE_WORKING");

@@ -192,7 +192,7 @@ const BATCH_SIZE = 20;
 /** Between two portions, for requests. */
 const PAUSE_MS = 5;
 
-/** Reduces the logs of tasks that ended long ago and deletes what is past its retention, a little at a time. */
+/** Reduces the logs of tasks that ended long ago, deletes what is past its retention and gives back its space, a little at a time. */
 export class Housekeeping {
   readonly #context: EngineContext;
   #cancel: (() => void) | undefined;
@@ -222,6 +222,7 @@ export class Housekeeping {
     const { compactAfterMs, pruneAfterMs = Number.POSITIVE_INFINITY } = times;
     while (!this.#stopped && (await store.compact(compactAfterMs, BATCH_SIZE)) === BATCH_SIZE) await this.#pause();
     while (!this.#stopped && (await store.prune(pruneAfterMs, BATCH_SIZE)) === BATCH_SIZE) await this.#pause();
+    while (!this.#stopped && (await store.shrink?.()) === true) await this.#pause();
   }
 
   #pause(): Promise<void> {

@@ -127,6 +127,9 @@ export interface TaskStore {
    */
   prune(ageMs: number, max: number): Promise<number>;
 
+  /** Gives some of the space back that nothing uses any more. True: there is more. */
+  shrink?(): Promise<boolean>;
+
   /**
    * What an owner's tasks take up, in bytes of their logs and snapshots. Asked before each message, so it costs the same
    * however many tasks there are. May lag behind writes, as may `stats` and the `total` of a list, by `COUNTER_LAG_MS`:

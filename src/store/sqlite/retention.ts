@@ -139,16 +139,25 @@ export class Retention {
     const pruned = this.#forSome(this.#ended, ageMs, max, (task) =>
       this.#counters.removeTask({ ...task, state: stateOf(task.state) }),
     );
-    this.#shrink();
+    this.shrink();
     return pruned;
   }
 
-  /** Gives pages back to the disk that nothing uses, some at a time; as many as will soon be used again are kept. */
-  #shrink(): void {
+  /** Gives some unused pages back to the disk; as many as will soon be used again are kept. True: there are more. */
+  shrink(): boolean {
+    const { driver } = this.#connection;
+    const excess = this.#excessPages();
+    if (excess <= 0) return false;
+    driver.exec(`PRAGMA incremental_vacuum(${Math.min(excess, MAX_VACUUMED_PAGES)})`);
+    const left = this.#excessPages();
+    // A file that cannot shrink keeps all of them.
+    return left > 0 && left < excess;
+  }
+
+  #excessPages(): number {
     const { driver } = this.#connection;
     const kept = Math.max(MIN_FREE_PAGES, pragma(driver, "page_count") / 8);
-    const excess = Math.floor(pragma(driver, "freelist_count") - kept);
-    if (excess > 0) driver.exec(`PRAGMA incremental_vacuum(${Math.min(excess, MAX_VACUUMED_PAGES)})`);
+    return Math.floor(pragma(driver, "freelist_count") - kept);
   }
 
   stats(): StoreStats {

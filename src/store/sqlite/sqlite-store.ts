@@ -64,7 +64,7 @@ function prepareFile(driver: SqliteDriver, file: string, { mode, log }: SqliteSt
     if (mode === "inspect") driver.exec("PRAGMA query_only = ON");
     return;
   }
-  // Only a new file can be made so that it shrinks; an earlier one would have to be rewritten as a whole.
+  // Only a new file can be made so that it shrinks; an earlier one has to be rewritten as a whole, by `vacuumFile`.
   if (version === 0) driver.exec("PRAGMA auto_vacuum = INCREMENTAL");
   driver.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -32768;");
   migrate(driver, version);
@@ -177,6 +177,7 @@ export function createSqliteStore(
     records: (space, query) => promised(() => records.list(space, query)),
     compact: (ageMs, max) => promised(() => retention.compact(ageMs, max)),
     prune: (ageMs, max) => promised(() => retention.prune(ageMs, max)),
+    shrink: () => promised(() => retention.shrink()),
     storedBytes: (owner) => promised(() => counters.storedBytes(owner)),
     checkWritable: () => promised(() => connection.checkWritable()),
     stats: () => promised(() => retention.stats()),
