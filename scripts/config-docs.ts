@@ -86,6 +86,7 @@ ${EXAMPLE}\`\`\`
   read the same file.
 - Durations are \`500ms\`, \`60s\`, \`5m\`, \`1h\`, \`7d\`; sizes are \`512KiB\`, \`16MiB\`, \`1GiB\` (or \`KB\`, \`MB\`, \`GB\` for powers of ten).
 - Paths are relative to the folder of the file.
+- JSON is YAML, too. A file that a program writes for thousands of agents is read much faster as JSON, if it has no variables.
 - Unknown keys and invalid values are rejected, all at once, with line, column and the nearest valid key.
 - \`dragoman config show <file>\` prints every effective value and its source, without secrets.
 `;
@@ -121,6 +122,31 @@ artifacts up to \`limits.task\`; a program that writes more is killed and its ta
 at startup by \`serve\`, and by \`dragoman doctor\`.
 `;
 
+const SPACE = `## Disk space of the store
+
+Once a minute a server reduces the logs of tasks that ended longer ago than \`retention.compactAfter\` to what a reader of the task sees,
+deletes those that ended longer ago than \`retention.pruneAfter\`, and gives the space back to the disk, all in small portions. It keeps an
+eighth of the file for new tasks.
+
+\`dragoman store stats\` shows what there is, also while a server runs:
+
+| field (text, JSON) | meaning |
+|---|---|
+| \`Bytes\`, \`bytes\` | size of the file |
+| \`Free Bytes\`, \`freeBytes\` | of these, unused |
+| \`Shrinks\`, \`shrinks\` | whether unused space is given back to the disk |
+| \`Tasks to Compact\`, \`retention.compact.tasks\` | ended tasks that are older than \`retention.compactAfter\` and still have their logs |
+| \`Bytes to Compact\`, \`retention.compact.bytes\` | what they take up; a part of it is freed |
+| \`Next to Compact\`, \`retention.compact.next\` | when the next one is due |
+| \`Tasks to Prune\`, \`Bytes to Prune\`, \`Next to Prune\`, \`retention.prune\` | the same for those to be deleted, all of whose bytes are freed; \`Prune After: never\`, in JSON \`null\`, if none ever is |
+
+The times are those that \`serve\` takes from the same configuration; with \`--store\` alone they are the defaults.
+
+A file that was made by an early version says \`Shrinks: no\`: new tasks use its free space, but it keeps its size. Stop the server and run
+\`dragoman store vacuum\` once. That rewrites the file without unused space, takes up to twice the size of its content in free disk space
+while it runs, and refuses to begin if that much is not free or a server uses the file.
+`;
+
 export function configurationPage(schema: JsonSchema): string {
   // The documented example must be valid.
   parseConfig(EXAMPLE, { source: "the example", folder: "/", environment: {} });
@@ -131,6 +157,7 @@ export function configurationPage(schema: JsonSchema): string {
     `## Top level\n\n${tableOf(single)}`,
     ...all.filter(([, value]) => isSection(value)).map(([key, value]) => sectionOf(key, value)),
     PROCESSES,
+    SPACE,
     unavailableSection(),
   ];
   return blocks.join("\n");

@@ -75,7 +75,7 @@ function addStoreOptions(command: Command): Command {
 
 function declareStore(store: Command, run: RunCommand): void {
   const stats = addStoreOptions(store.command("stats"))
-    .description("count what is in the store")
+    .description("count what is in the store, what it takes up, and what retention is about to free")
     .action(run(async () => (await import("./commands/store.ts")).storeStats));
   addExamples(stats, [["dragoman store stats", "the store of ./dragoman.yaml"]]);
 
@@ -83,6 +83,13 @@ function declareStore(store: Command, run: RunCommand): void {
     .description("migrate the store to the schema of this version; serve does this automatically")
     .action(run(async () => (await import("./commands/store.ts")).storeMigrate));
   addExamples(migrate, [["dragoman store migrate --store sqlite:.dragoman/data.db", "before a new version starts"]]);
+
+  const vacuum = addStoreOptions(store.command("vacuum"))
+    .description(
+      "rewrite the file of the store without unused space; no server may use it, and it takes up to twice its content in free disk space",
+    )
+    .action(run(async () => (await import("./commands/store.ts")).storeVacuum));
+  addExamples(vacuum, [["dragoman store vacuum", "once, for a file that does not shrink by itself"]]);
 
   const prune = store
     .command("prune")

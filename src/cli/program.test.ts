@@ -70,6 +70,7 @@ describe("the command line", () => {
       "demo-server",
       "store stats",
       "store migrate",
+      "store vacuum",
       "store prune",
       "push inbox",
       "push deliveries",

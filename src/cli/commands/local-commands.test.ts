@@ -3,6 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import ts from "typescript";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { openDriver } from "../../store/sqlite/driver.ts";
+import { acquireOwnership } from "../../store/sqlite/file-access.ts";
+import { migrate } from "../../store/sqlite/schema.ts";
 import { checkAgents, checkConfig, checkNode, checkPort } from "../doctor/checks.ts";
 import { runInProcess } from "../testing/run-in-process.ts";
 import { packageName, scaffold } from "./init.ts";
@@ -171,5 +174,54 @@ describe("store", () => {
     expect(JSON.parse(pruned.stdout)).toMatchObject({ removed: 0 });
     expect((await runInProcess("store", "prune", "--store", store, "--older-than", "old")).code).toBe(2);
     expect((await runInProcess("store", "stats", "--store", "memory:")).code).toBe(2);
+  });
+
+  it("shows what retention will free, by the times that serve would use", async () => {
+    const text = "store: sqlite:data.db\nagents:\n  echo: { use: echo }\n";
+    const file = write("dragoman.yaml", text);
+    const pruning = write("pruning.yaml", `${text}retention: { compactAfter: 2h, pruneAfter: 30d }\n`);
+    await runInProcess("store", "migrate", "--config", file);
+    expect((await runInProcess("store", "stats", "--config", file)).stdout).toContain(
+      "Free Bytes: 0\nShrinks: yes\nCompact After: 1d\nTasks to Compact: 0\nBytes to Compact: 0\nPrune After: never\n",
+    );
+    expect((await runInProcess("store", "stats", "--config", pruning)).stdout).toContain(
+      "Compact After: 2h\nTasks to Compact: 0\nBytes to Compact: 0\nPrune After: 30d\nTasks to Prune: 0\nBytes to Prune: 0\n",
+    );
+    const none = { tasks: 0, bytes: 0, next: null };
+    const kept = await runInProcess("store", "stats", "--config", file, "-o", "json");
+    expect(JSON.parse(kept.stdout)).toMatchObject({
+      shrinks: true,
+      retention: { compactAfterMs: 86_400_000, compact: none, pruneAfterMs: null, prune: null },
+    });
+    const pruned = await runInProcess("store", "stats", "--config", pruning, "-o", "json");
+    expect(JSON.parse(pruned.stdout).retention).toEqual({
+      compactAfterMs: 7_200_000,
+      compact: none,
+      pruneAfterMs: 2_592_000_000,
+      prune: none,
+    });
+  });
+
+  it("is rewritten by vacuum, but not while a server uses it", async () => {
+    const path = join(folder, "data.db");
+    const store = `sqlite:${path}`;
+    const driver = await openDriver(path);
+    driver.exec("PRAGMA auto_vacuum = NONE");
+    migrate(driver, 0);
+    driver.close();
+    expect((await runInProcess("store", "stats", "--store", store)).stdout).toContain(
+      "Shrinks: no; run: dragoman store vacuum\n",
+    );
+    const release = await acquireOwnership(path);
+    expect(await runInProcess("store", "vacuum", "--store", store)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/is in use by another dragoman process[\s\S]*Hint: Stop the process/),
+    });
+    release();
+    const done = await runInProcess("store", "vacuum", "--store", store, "-o", "json");
+    expect(JSON.parse(done.stdout)).toMatchObject({ store: `sqlite ${path}`, bytes: expect.any(Number) });
+    expect((await runInProcess("store", "stats", "--store", store)).stdout).toContain("Shrinks: yes\n");
+    expect((await runInProcess("store", "vacuum", "--store", `${store}-none`)).code).toBe(1);
+    expect((await runInProcess("store", "vacuum", "--store", "memory:")).code).toBe(2);
   });
 });

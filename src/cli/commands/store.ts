@@ -1,9 +1,13 @@
 import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { DEFAULT_TIMES } from "../../engine/options.ts";
+import { formatDuration } from "../../model/duration.ts";
 import { SILENT_LOG } from "../../model/ports.ts";
 import { systemClock } from "../../server/clock-and-ids.ts";
 import type { DragomanConfig } from "../../server/config/index.ts";
 import type { TaskStore } from "../../store/contract.ts";
 import { openStore } from "../../store/open.ts";
+import type { RetentionTimes, SpaceForecast } from "../../store/sqlite/space.ts";
 import { CommandError, usageError } from "../errors.ts";
 import { readDuration } from "../flag-values.ts";
 import { type Output, printResult } from "../output.ts";
@@ -26,8 +30,11 @@ const DEFAULT_STORE = "sqlite:.dragoman/data.db";
 const PRUNE_BATCH = 500;
 
 export async function storeStats(output: Output, flags: StoreFlags): Promise<void> {
-  await withStore(flags, "inspect", async (store) => {
+  await withStore(flags, "inspect", async (store, config, file) => {
     const stats = await store.stats();
+    const times = config?.times ?? DEFAULT_TIMES;
+    const { forecastSpace } = await import("../../store/sqlite/space.ts");
+    const space = await forecastSpace(file, systemClock, times);
     const fields = [
       ["Store", store.description],
       ["Schema Version", stats.schemaVersion],
@@ -36,10 +43,53 @@ export async function storeStats(output: Output, flags: StoreFlags): Promise<voi
       ["Events", stats.events],
       ["Bytes", stats.bytes],
       ["Free Bytes", stats.freeBytes],
+      ["Shrinks", space.shrinks ? "yes" : "no; run: dragoman store vacuum"],
+      ...retentionFields(space, times),
     ] as const;
     const text = () => fields.map(([label, value]) => field(label, value)).join("");
-    printResult(output, flags.output, { store: store.description, ...stats }, text);
+    const retention = retentionJson(space, times);
+    printResult(output, flags.output, { store: store.description, ...stats, shrinks: space.shrinks, retention }, text);
   });
+}
+
+type Due = SpaceForecast["compact"];
+
+function retentionFields({ compact, prune }: SpaceForecast, times: RetentionTimes) {
+  const fieldsOf = (verb: string, ageMs: number, { tasks, bytes, nextAt }: Due) => [
+    [`${verb} After`, formatDuration(ageMs)] as const,
+    [`Tasks to ${verb}`, tasks] as const,
+    [`Bytes to ${verb}`, bytes] as const,
+    ...(nextAt === undefined ? [] : [[`Next to ${verb}`, new Date(nextAt).toISOString()] as const]),
+  ];
+  const { compactAfterMs, pruneAfterMs } = times;
+  const pruned =
+    prune === undefined || pruneAfterMs === undefined
+      ? [["Prune After", "never"] as const]
+      : fieldsOf("Prune", pruneAfterMs, prune);
+  return [...fieldsOf("Compact", compactAfterMs, compact), ...pruned];
+}
+
+function retentionJson({ compact, prune }: SpaceForecast, { compactAfterMs, pruneAfterMs }: RetentionTimes) {
+  const toJson = ({ nextAt, ...due }: Due) => ({ ...due, next: nextAt === undefined ? null : new Date(nextAt) });
+  return {
+    compactAfterMs,
+    compact: toJson(compact),
+    pruneAfterMs: pruneAfterMs ?? null,
+    prune: prune === undefined ? null : toJson(prune),
+  };
+}
+
+/** Rewrites the file; not while a server uses it. */
+export async function storeVacuum(output: Output, flags: StoreFlags): Promise<void> {
+  let found = { store: "", file: "" };
+  // Opened and closed first, to find out whether it is a store of this version.
+  await withStore(flags, "inspect", async ({ description }, _config, file) => {
+    found = { store: description, file };
+  });
+  const { vacuumFile } = await import("../../store/sqlite/space.ts");
+  const { bytesBefore, bytes } = await vacuumFile(found.file);
+  const text = () => field("Store", found.store) + field("Bytes Before", bytesBefore) + field("Bytes", bytes);
+  printResult(output, flags.output, { store: found.store, bytesBefore, bytes }, text);
 }
 
 export async function storeMigrate(output: Output, flags: StoreFlags): Promise<void> {
@@ -57,6 +107,7 @@ export async function storePrune(output: Output, flags: StorePruneFlags): Promis
   await withStore(flags, "serve", async (store) => {
     let removed = 0;
     for (let batch = PRUNE_BATCH; batch === PRUNE_BATCH; removed += batch) batch = await store.prune(age, PRUNE_BATCH);
+    while (await store.shrink?.());
     const text = () => field("Store", store.description) + field("Removed Tasks", removed);
     printResult(output, flags.output, { store: store.description, removed }, text);
   });
@@ -78,7 +129,7 @@ async function confirmPrune(output: Output, olderThan: string): Promise<void> {
 export async function withStore(
   flags: StoreFlags,
   mode: "serve" | "inspect" | "repair",
-  use: (store: TaskStore, config: DragomanConfig | undefined) => Promise<void>,
+  use: (store: TaskStore, config: DragomanConfig | undefined, file: string) => Promise<void>,
 ): Promise<void> {
   const config = await loadConfigOf(flags);
   const spec = flags.store ?? config?.store ?? DEFAULT_STORE;
@@ -87,7 +138,8 @@ export async function withStore(
   }
   const store = await openStore(spec, { baseDirectory: process.cwd(), clock: systemClock, log: SILENT_LOG, mode });
   try {
-    await use(store, config);
+    // Only stores in files are left.
+    await use(store, config, resolve(spec.replace(/^sqlite:/, "")));
   } finally {
     await store.close();
   }

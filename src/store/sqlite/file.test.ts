@@ -502,23 +502,6 @@ describe("the database itself", () => {
     driver.close();
   });
 
-  it("shrinks after much has been deleted", async () => {
-    const file = newFile();
-    const store = await open(file);
-    const text = "x".repeat(4_000);
-    const ids = Array.from({ length: 2_000 }, (_, at) => `task ${at}`);
-    const chunk = (id: string) => chunkEvent(id, [{ text }]);
-    await store.write(ids.map((id) => submit(id, [chunk(id), statusEvent(id, status(COMPLETED))])));
-    const full = await store.stats();
-    while ((await store.prune(0, 100)) > 0);
-    while ((await store.stats()).freeBytes > full.bytes / 4) await store.prune(0, 100);
-    const { bytes, freeBytes } = await store.stats();
-    expect(bytes).toBeLessThan(full.bytes / 2);
-    expect(freeBytes).toBeLessThan(bytes);
-    await store.close();
-    expect((await stat(file)).size).toBe(bytes);
-  });
-
   it("allows one end per task", async () => {
     const file = newFile();
     const driver = await openDriver(file);

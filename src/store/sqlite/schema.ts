@@ -278,7 +278,7 @@ export function migrate(driver: SqliteDriver, from: number, to: number = SCHEMA_
 
 export function pragma(
   driver: SqliteDriver,
-  name: "user_version" | "application_id" | "page_count" | "page_size" | "freelist_count",
+  name: "user_version" | "application_id" | "auto_vacuum" | "page_count" | "page_size" | "freelist_count",
 ): number {
   const row = driver.prepare<Record<string, number>>(`PRAGMA ${name}`).get();
   return row?.[name] ?? 0;
