@@ -71,7 +71,7 @@ function findDue(driver: SqliteDriver, compacted: string, after: number, upTo: n
   return { tasks: due?.tasks ?? 0, bytes: due?.bytes ?? 0, nextAt: next == null ? undefined : next + ageMs };
 }
 
-export interface Vacuumed {
+interface Vacuumed {
   readonly bytesBefore: number;
   readonly bytes: number;
 }
