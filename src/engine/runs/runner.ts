@@ -3,6 +3,7 @@ import type { JsonValue } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import { statusText } from "../../model/status-texts.ts";
 import { isTerminal, STATE_CLASS } from "../../model/task.ts";
+import { TransientMap } from "../../model/transient.ts";
 import type { TaskHead } from "../../store/contract.ts";
 import type { Agent } from "../agent.ts";
 import type { RunQueue } from "../concurrency.ts";
@@ -36,7 +37,7 @@ export class Runner {
   readonly committer: Committer;
   readonly readers: LogReaders;
   readonly #context: EngineContext;
-  readonly #running = new Map<string, ActiveRun>();
+  readonly #running = new TransientMap<string, ActiveRun>();
 
   constructor(context: EngineContext) {
     this.#context = context;

@@ -53,7 +53,7 @@ const RETRY_DELAYS_MS = [50, 250, 1_000, 4_000];
  */
 export class Committer {
   readonly #context: EngineContext;
-  readonly #dirty = new Set<Committable>();
+  #dirty = new Set<Committable>();
   #singles: SingleWrite[] = [];
   /** Left out of the group before because what they change was in it; they come first in the next. */
   #deferred: SingleWrite[] = [];
@@ -165,8 +165,9 @@ export class Committer {
   /** A task of which a deferred write is in the group waits for the next. */
   #takeTasks(writes: Write[], rows: WrittenRows | undefined): Committable[] {
     const tasks: Committable[] = [];
-    const dirty = [...this.#dirty];
-    this.#dirty.clear();
+    const dirty = this.#dirty;
+    // A new set, because the tables of one that is cleared are linked, and old ones would keep finished tasks alive.
+    this.#dirty = new Set();
     for (const task of dirty) {
       if (rows?.hasTask(task.id) === true) {
         this.#dirty.add(task);

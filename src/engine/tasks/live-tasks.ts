@@ -3,6 +3,7 @@ import type { LogEntry } from "../../model/event.ts";
 import { TaskFold } from "../../model/fold.ts";
 import { type Message, messageSize } from "../../model/message.ts";
 import { isTerminal } from "../../model/task.ts";
+import { TransientMap } from "../../model/transient.ts";
 import type { Lease, Scope, TaskHead } from "../../store/contract.ts";
 import { OwnerLoads } from "../concurrency.ts";
 import { taskEndedError } from "../incoming-message.ts";
@@ -34,7 +35,7 @@ export class LiveTasks implements LiveTaskKeeper {
   readonly orphans = new Set<string>();
   readonly #context: EngineContext;
   readonly #hooks: LiveTaskHooks;
-  readonly #live = new Map<string, LiveTask>();
+  readonly #live = new TransientMap<string, LiveTask>();
   readonly #parked = new ParkedTasks();
   readonly #duplicates = new WeakMap<Message, DuplicateSend>();
   #idle: (() => void)[] = [];
@@ -131,12 +132,12 @@ export class LiveTasks implements LiveTaskKeeper {
 
   /** Gives every task up without an event in its log: the node that serves it next applies the crash policy. */
   abandonAll(reason: Error): void {
-    for (const live of [...this.#live.values()]) live.markLost(reason);
+    for (const live of this.#live.values()) live.markLost(reason);
   }
 
   /** Looks whether other nodes wrote to some of the tasks, in turn, in case a wake-up was lost. */
   async sweep(): Promise<void> {
-    const all = [...this.#live.values()].filter((live) => live.fold.number > 0 && !live.isWriting);
+    const all = this.#live.values().filter((live) => live.fold.number > 0 && !live.isWriting);
     const start = all.length <= SWEEP_BATCH_SIZE ? 0 : this.#sweepPosition % all.length;
     this.#sweepPosition = start + SWEEP_BATCH_SIZE;
     const some = all.slice(start, start + SWEEP_BATCH_SIZE);

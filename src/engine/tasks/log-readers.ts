@@ -1,5 +1,6 @@
 import { LogEntry } from "../../model/event.ts";
 import { isTerminal } from "../../model/task.ts";
+import { TransientMap } from "../../model/transient.ts";
 import type { Cursor, Wakeup } from "../../store/contract.ts";
 import type { EngineContext } from "../options.ts";
 
@@ -21,7 +22,7 @@ interface Topic {
  */
 export class LogReaders {
   readonly #context: EngineContext;
-  readonly #topics = new Map<string, Topic>();
+  readonly #topics = new TransientMap<string, Topic>();
   readonly #unsubscribe: () => void;
   #cancelSweep: (() => void) | undefined;
   #sweepPosition = 0;
@@ -119,7 +120,7 @@ export class LogReaders {
   }
 
   #nextTopics(): Topic[] {
-    const all = [...this.#topics.values()];
+    const all = this.#topics.values();
     if (all.length <= SWEEP_BATCH_SIZE) return all;
     const start = this.#sweepPosition % all.length;
     this.#sweepPosition = start + SWEEP_BATCH_SIZE;

@@ -9,6 +9,7 @@ import {
   type CoarseTimeouts,
   type MessageHandler,
   type RequestLimits,
+  type Timeout,
   type TimeoutTarget,
   UnaryRequestReader,
 } from "./request-reader.ts";
@@ -70,21 +71,22 @@ export interface MethodOptions extends RequestLimits, UnreadLimits {
 class PendingAnswer implements TimeoutTarget {
   readonly #call: Call;
   readonly #options: MethodOptions;
+  #timeout: Timeout;
 
   constructor(call: Call, bytes: number, options: MethodOptions) {
     this.#call = call;
     this.#options = options;
-    options.leaving.add(this);
+    this.#timeout = options.leaving.add(this);
     call.stream.once("close", () => {
       options.unsent.release(bytes, call.caller?.owner);
-      options.leaving.delete(this);
+      options.leaving.delete(this.#timeout);
     });
   }
 
   readonly onProgress = (): void => {
     const { leaving } = this.#options;
-    leaving.delete(this);
-    leaving.add(this);
+    leaving.delete(this.#timeout);
+    this.#timeout = leaving.add(this);
   };
 
   onTimeout(): void {

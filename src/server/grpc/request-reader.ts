@@ -1,3 +1,4 @@
+import { type Membership, TransientSet } from "../../model/transient.ts";
 import { RPC_CODES, RpcStatusError } from "../../wire/rpc.ts";
 import { type IncomingByteBudget, LARGE_REQUEST_BYTES } from "../access/byte-budgets.ts";
 import type { Call } from "./call.ts";
@@ -9,13 +10,16 @@ export interface TimeoutTarget {
   onTimeout(): void;
 }
 
+/** A timeout that has not passed. */
+export type Timeout = Membership<TimeoutTarget>;
+
 /**
  * Coarse timeouts: an entry expires after one to two times `allowedMs`. Two generations and one timer: an entry costs a
  * place in a set, not a timer of its own.
  */
 export class CoarseTimeouts {
-  #young = new Set<TimeoutTarget>();
-  #old = new Set<TimeoutTarget>();
+  #young = new TransientSet<TimeoutTarget>();
+  #old = new TransientSet<TimeoutTarget>();
   readonly #timer: NodeJS.Timeout;
 
   constructor(allowedMs: number) {
@@ -23,12 +27,12 @@ export class CoarseTimeouts {
     this.#timer.unref();
   }
 
-  add(one: TimeoutTarget): void {
-    this.#young.add(one);
+  add(one: TimeoutTarget): Timeout {
+    return this.#young.add(one);
   }
 
-  delete(one: TimeoutTarget): void {
-    if (!this.#young.delete(one)) this.#old.delete(one);
+  delete(timeout: Timeout): void {
+    if (!this.#young.delete(timeout)) this.#old.delete(timeout);
   }
 
   close(): void {
@@ -38,8 +42,8 @@ export class CoarseTimeouts {
   #age(): void {
     const late = this.#old;
     this.#old = this.#young;
-    this.#young = new Set();
-    for (const one of late) one.onTimeout();
+    this.#young = new TransientSet();
+    for (const one of late.values()) one.onTimeout();
   }
 }
 
@@ -66,6 +70,7 @@ export class UnaryRequestReader implements TimeoutTarget {
   readonly #limits: RequestLimits;
   readonly #handler: MessageHandler;
   readonly #reader: MessageReader;
+  readonly #timeout: Timeout;
   #message: Uint8Array | undefined;
   #size = 0;
   #isScreened = false;
@@ -76,7 +81,7 @@ export class UnaryRequestReader implements TimeoutTarget {
     this.#limits = limits;
     this.#handler = handler;
     this.#reader = new MessageReader(limits.maxMessageBytes);
-    limits.arrivals.add(this);
+    this.#timeout = limits.arrivals.add(this);
     call.onCancelled = this.#clearTimeout;
     call.stream.on("data", this.#onData);
     call.stream.on("end", this.#onEnd);
@@ -186,7 +191,7 @@ export class UnaryRequestReader implements TimeoutTarget {
     }
   }
 
-  readonly #clearTimeout = (): void => this.#limits.arrivals.delete(this);
+  readonly #clearTimeout = (): void => this.#limits.arrivals.delete(this.#timeout);
 }
 
 export function tooManyBytes(): RpcStatusError {

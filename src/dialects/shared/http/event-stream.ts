@@ -3,6 +3,7 @@
  * reader disconnects, even if the source is still waiting.
  */
 import type { FrameStream, StreamFrame } from "../../../model/operation.ts";
+import { type Membership, TransientSet } from "../../../model/transient.ts";
 import { PRIVATE_NO_STORE, type StreamReply } from "../../../wire/exchange.ts";
 import { DONE } from "../../../wire/pipe-frames.ts";
 import { encodeSseComment } from "../../../wire/sse.ts";
@@ -64,6 +65,7 @@ class EventStream implements AsyncIterableIterator<string, undefined> {
   readonly #source: AsyncIterator<readonly StreamFrame[]>;
   readonly #framing: EventFraming;
   readonly #pulse: KeepAliveTimer;
+  readonly #membership: Membership<EventStream>;
   /** Resolves the reader's pending `next`. */
   #deliver: ((result: IteratorResult<string, undefined>) => void) | undefined;
   /** Text encoded while no `next` was pending. */
@@ -79,7 +81,7 @@ class EventStream implements AsyncIterableIterator<string, undefined> {
     this.#source = source[Symbol.asyncIterator]();
     this.#framing = options.framing;
     this.#pulse = keepAliveTimerFor(options.keepAliveMs);
-    this.#pulse.add(this);
+    this.#membership = this.#pulse.add(this);
   }
 
   [Symbol.asyncIterator](): this {
@@ -192,7 +194,7 @@ class EventStream implements AsyncIterableIterator<string, undefined> {
     if (this.#closed) return;
     this.#closed = true;
     this.#ready = undefined;
-    this.#pulse.delete(this);
+    this.#pulse.delete(this.#membership);
     const deliver = this.#deliver;
     this.#deliver = undefined;
     deliver?.(DONE);
@@ -203,7 +205,7 @@ class EventStream implements AsyncIterableIterator<string, undefined> {
 
 /** One timer for all streams with the same keep-alive interval; runs only while there are any. */
 class KeepAliveTimer {
-  readonly #streams = new Set<EventStream>();
+  readonly #streams = new TransientSet<EventStream>();
   readonly #intervalMs: number;
   #timer: NodeJS.Timeout | undefined;
 
@@ -211,17 +213,18 @@ class KeepAliveTimer {
     this.#intervalMs = Math.max(1, Math.floor(keepAliveMs / 2));
   }
 
-  add(stream: EventStream): void {
-    this.#streams.add(stream);
-    if (this.#timer !== undefined) return;
-    this.#timer = setInterval(() => {
-      for (const each of this.#streams) each.tick();
-    }, this.#intervalMs);
-    this.#timer.unref();
+  add(stream: EventStream): Membership<EventStream> {
+    if (this.#timer === undefined) {
+      this.#timer = setInterval(() => {
+        for (const each of this.#streams.values()) each.tick();
+      }, this.#intervalMs);
+      this.#timer.unref();
+    }
+    return this.#streams.add(stream);
   }
 
-  delete(stream: EventStream): void {
-    this.#streams.delete(stream);
+  delete(membership: Membership<EventStream>): void {
+    this.#streams.delete(membership);
     if (this.#streams.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;

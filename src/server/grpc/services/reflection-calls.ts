@@ -4,7 +4,7 @@ import { RPC_CODES, RpcStatusError } from "../../../wire/rpc.ts";
 import type { Call } from "../call.ts";
 import { MessageReader } from "../message-framing.ts";
 import type { CallHandler, MethodOptions } from "../method-handler.ts";
-import { type TimeoutTarget, tooManyBytes } from "../request-reader.ts";
+import { type Timeout, type TimeoutTarget, tooManyBytes } from "../request-reader.ts";
 import type { Reflection, ReflectionSession } from "./reflection.ts";
 
 export const REFLECTION_SERVICES = [
@@ -66,6 +66,7 @@ class ReflectionRequests implements TimeoutTarget {
   readonly #call: Call;
   readonly #options: MethodOptions;
   readonly #reader: MessageReader;
+  #timeout: Timeout;
   #held = 0;
   #isAnswering = false;
 
@@ -73,13 +74,13 @@ class ReflectionRequests implements TimeoutTarget {
     this.#call = call;
     this.#options = options;
     this.#reader = new MessageReader(options.maxMessageBytes);
-    options.arrivals.add(this);
+    this.#timeout = options.arrivals.add(this);
     call.stream.once("close", () => this.end());
   }
 
   /** Discards the rest of the request stream. */
   end(): void {
-    this.#options.arrivals.delete(this);
+    this.#options.arrivals.delete(this.#timeout);
     this.#release();
     this.#call.stream.resume();
   }
@@ -119,8 +120,8 @@ class ReflectionRequests implements TimeoutTarget {
     }
     this.#isAnswering = false;
     const { arrivals } = this.#options;
-    arrivals.delete(this);
-    if (!this.#call.isOver) arrivals.add(this);
+    arrivals.delete(this.#timeout);
+    if (!this.#call.isOver) this.#timeout = arrivals.add(this);
   }
 
   #hold(bytes: number): void {
