@@ -1,11 +1,11 @@
 /** Authenticates the caller: the platform, by its credentials or by the session that these opened. */
 
-import { createHmac } from "node:crypto";
+import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Caller } from "../../model/caller.ts";
 import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
 import type { Log } from "../../model/ports.ts";
 import type { ExchangeRequest } from "../../wire/exchange.ts";
-import { type SignatureVerdict, secretsEqual, verifySignature } from "../xiaoyi/signature.ts";
+import { digestSecret, type SignatureVerdict, secretsEqual, verifySignature } from "../xiaoyi/signature.ts";
 import { SESSION_HEADER } from "./card.ts";
 import { type Access, type Entry, secretOf } from "./options.ts";
 
@@ -79,7 +79,19 @@ export function authenticate(
 }
 
 export function foundBy(by: Authentication["by"], entry: Entry): Authentication {
-  return { by, entry, caller: { owner: entry.owner, authenticated: true } };
+  return { by, entry, caller: callerOf(entry) };
+}
+
+const callers = new WeakMap<Entry, Caller>();
+
+/** The same object for every request: the gate remembers what it knows about a caller by it. */
+function callerOf(entry: Entry): Caller {
+  let caller = callers.get(entry);
+  if (caller === undefined) {
+    caller = { owner: entry.owner, authenticated: true };
+    callers.set(entry, caller);
+  }
+  return caller;
 }
 
 export const KEY_HINT =
@@ -127,8 +139,23 @@ type ApiKeyAccess = Extract<Access, { kind: "api-key" }>;
 
 function hasApiKey({ headers, query }: RequestCredentials, access: ApiKeyAccess): boolean {
   const given = headers[access.header]?.trim() ?? "";
-  const candidates = [given, bearerTokenOf(given), apiKeyInQuery(query, access) ?? ""].filter((key) => key !== "");
-  return candidates.map((candidate) => secretsEqual(candidate, access.apiKey)).includes(true);
+  // A value with a scheme can only be the whole key if that has one, too.
+  const token = BEARER.test(access.apiKey) ? given : bearerTokenOf(given) || given;
+  const inHeader = token !== "" && equalsApiKey(token, access);
+  const inQuery = apiKeyInQuery(query, access) ?? "";
+  return (inQuery !== "" && equalsApiKey(inQuery, access)) || inHeader;
+}
+
+/** The digests of configured keys, which are the same for every request. */
+const keyDigests = new WeakMap<ApiKeyAccess, Buffer>();
+
+function equalsApiKey(given: string, access: ApiKeyAccess): boolean {
+  let expected = keyDigests.get(access);
+  if (expected === undefined) {
+    expected = digestSecret(access.apiKey);
+    keyDigests.set(access, expected);
+  }
+  return timingSafeEqual(digestSecret(given), expected);
 }
 
 function apiKeyInQuery(query: string, { query: name }: ApiKeyAccess): string | null {

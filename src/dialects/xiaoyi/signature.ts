@@ -42,5 +42,10 @@ export function verifySignature(
 
 /** In constant time for any lengths, as it compares digests. */
 export function secretsEqual(given: string, expected: string): boolean {
-  return timingSafeEqual(hash("sha256", given, "buffer"), hash("sha256", expected, "buffer"));
+  return timingSafeEqual(digestSecret(given), digestSecret(expected));
+}
+
+/** Of a fixed length, so that comparing it tells nothing about the length of the secret. */
+export function digestSecret(secret: string): Buffer {
+  return hash("sha256", secret, "buffer");
 }
