@@ -360,10 +360,10 @@ export interface ListPosition {
 export const LIST_VIEW_MS = 60 * 60_000;
 
 export interface ListQuery extends Scope {
-  readonly contextId?: string;
-  readonly state?: TaskState;
+  readonly contextId?: string | undefined;
+  readonly state?: TaskState | undefined;
   /** Status timestamp at or after this, in milliseconds. */
-  readonly since?: number;
+  readonly since?: number | undefined;
   readonly limit: number;
   /** A page also ends before a task that would make it longer than this, in characters and roughly; not before its first. */
   readonly maxCharacters?: number;
