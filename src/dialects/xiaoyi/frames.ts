@@ -65,10 +65,12 @@ export interface FrameError {
 }
 
 export const SUCCESS: FrameError = Object.freeze({ code: 0, message: "" });
+const SUCCESS_JSON = JSON.stringify(SUCCESS);
 
 /** A complete answer, or one frame of a stream. Every frame echoes the request id. */
 export function toResponse(id: JsonRpcId, result: object, error: FrameError = SUCCESS): string {
-  return JSON.stringify({ jsonrpc: "2.0", id, result, error });
+  const errorJson = error === SUCCESS ? SUCCESS_JSON : JSON.stringify(error);
+  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${JSON.stringify(result)},"error":${errorJson}}`;
 }
 
 export function toErrorResponse(id: JsonRpcId, error: FrameError): string {

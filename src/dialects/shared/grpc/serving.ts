@@ -12,7 +12,7 @@ type StatusOf = (error: unknown) => RpcStatus;
 interface GrpcBinding extends Pick<RpcServing, "version" | "descriptors"> {
   readonly file: ProtoFile;
   readonly errors: Readonly<Record<ErrorCode, { readonly grpcStatus: RpcCodeName }>>;
-  /** Throws to refuse the request. `statusOf` encodes a failure of a stream. */
+  /** Rejects to refuse the request. `statusOf` encodes a failure of a stream. */
   answer(request: RpcRequest, context: ServeContext, statusOf: StatusOf): Promise<RpcReply>;
 }
 
@@ -22,19 +22,14 @@ export function serveGrpc({ answer, descriptors, errors, file, version }: GrpcBi
     const shown = toPublicError(error);
     return toRpcStatus(shown, errors[shown.code].grpcStatus);
   };
+  const toFailure = (error: unknown): RpcReply => ({ kind: "failure", status: statusOf(error) });
   return {
     version,
     service: `${file.package}.${name}`,
     methods: Object.fromEntries(methods.map((method) => [method.name, { streams: method.streams }])),
     descriptors,
     source: () => ({ path: file.path, text: toProtoText(file) }),
-    async handle(request, context) {
-      try {
-        return await answer(request, context, statusOf);
-      } catch (error) {
-        return { kind: "failure", status: statusOf(error) };
-      }
-    },
+    handle: (request, context) => answer(request, context, statusOf).catch(toFailure),
     refuse: statusOf,
   };
 }
