@@ -17,7 +17,6 @@ interface DialectSend {
   /** Maximum CPU, as a multiple of bare. */
   atMost: number;
   options?: Entry["options"];
-  share?: number;
 }
 
 const userMessage = (kind: "kind" | "type") => ({
@@ -70,27 +69,24 @@ const sends: Record<string, DialectSend> = {
     mark: finalFrame,
     atMost: 3,
     options: xiaoyiOptions,
-    share: 0.5,
   },
   "Xiaoyi HTTP, one session": {
     request: () => xiaoyi("session"),
     mark: finalFrame,
     atMost: 3,
     options: xiaoyiOptions,
-    share: 0.25,
   },
 };
 
 const baseline: Entry = { label: "bare node:http", contestant: "bare", agent: "echo", store: "memory" };
 
 const entries = Object.entries(sends).map(
-  ([label, { options, share }]): Entry => ({
+  ([label, { options }]): Entry => ({
     label,
     contestant: "dragoman",
     agent: "echo",
     store: "memory",
     ...(options && { options }),
-    ...(share && { share }),
   }),
 );
 
