@@ -68,6 +68,7 @@ export default {
     // Threads start with a file of their own.
     "agents/isolate/thread": "src/agents/isolate/thread.ts",
     "server/watchdog-thread": "src/server/watchdog-thread.ts",
+    "store/sqlite/thread/write-thread": "src/store/sqlite/thread/write-thread.ts",
   },
   format: "esm",
   platform: "node",

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { bindDirectory } from "../agents/directory.ts";
+import { startThread } from "../agents/threads.ts";
 import type { AgentService, Dialect } from "../dialects/contract.ts";
 import type { Agent } from "../engine/agent.ts";
 import { Engine } from "../engine/engine.ts";
@@ -186,7 +187,12 @@ async function openEngine(settings: ServerSettings, parts: EngineParts) {
   const store =
     typeof settings.store === "object"
       ? settings.store
-      : await openStore(settings.store, { baseDirectory: settings.baseDirectory, clock: systemClock, log });
+      : await openStore(settings.store, {
+          baseDirectory: settings.baseDirectory,
+          clock: systemClock,
+          log,
+          thread: { start: startThread },
+        });
   let engine: Engine | undefined;
   closing.add(() => (engine ?? store).close());
   engine = new Engine(

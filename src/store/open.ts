@@ -3,6 +3,7 @@ import type { Clock, Log } from "../model/ports.ts";
 import type { TaskStore } from "./contract.ts";
 import { StoreError } from "./errors.ts";
 import { createMemoryStore } from "./memory/memory-store.ts";
+import type { ThreadOptions } from "./sqlite/thread/large-writes.ts";
 
 interface OpenStoreOptions {
   /** What a relative file in the specification is relative to. */
@@ -14,19 +15,21 @@ interface OpenStoreOptions {
    * in it what may be changed beside that process.
    */
   readonly mode?: "serve" | "inspect" | "repair";
+  /** Large writes are then made on a thread. */
+  readonly thread?: ThreadOptions;
 }
 
 const SQLITE = "sqlite:";
 
 /** Opens the store that a configuration names: `memory:` or `sqlite:<file>`. */
 export async function openStore(spec: string, options: OpenStoreOptions): Promise<TaskStore> {
-  const { baseDirectory, clock, log, mode = "serve" } = options;
+  const { baseDirectory, clock, log, mode = "serve", thread } = options;
   if (spec === "memory:" || spec === "memory") return createMemoryStore({ clock });
   if (spec.startsWith(SQLITE)) {
     const file = spec.slice(SQLITE.length);
     if (file === "") throw new StoreError("unavailable", `The store "${spec}" names no file; write sqlite:<file>.`);
     const { openSqliteStore } = await import("./sqlite/sqlite-store.ts");
-    return openSqliteStore(resolve(baseDirectory, file), { mode, clock, log });
+    return openSqliteStore(resolve(baseDirectory, file), { mode, clock, log, thread });
   }
   if (/^postgres(ql)?:/.test(spec)) {
     throw new StoreError(

@@ -3,7 +3,13 @@ import type { Scope } from "../contract.ts";
 import { StoreError, type StoreErrorCode } from "../errors.ts";
 import { scopeKey } from "../rules.ts";
 import { toStoreError } from "./damage.ts";
-import type { SqliteDriver, SqliteStatement } from "./driver.ts";
+import {
+  type RecordedStatement,
+  type SqliteDriver,
+  type SqliteStatement,
+  type StatementRecorder,
+  withRecorder,
+} from "./driver.ts";
 import { columns, fromText, type StoredText, toText } from "./rows.ts";
 
 const MAX_CACHED_SCOPES = 10_000;
@@ -39,7 +45,10 @@ export class Connection {
   #trouble: StoreError | undefined;
   #triedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(driver: SqliteDriver, file: string, ports: ConnectionPorts) {
+  readonly #recorder: StatementRecorder = { into: undefined };
+
+  constructor(given: SqliteDriver, file: string, ports: ConnectionPorts) {
+    const driver = withRecorder(given, this.#recorder);
     this.driver = driver;
     this.file = file;
     this.#ports = ports;
@@ -68,10 +77,40 @@ export class Connection {
       return result;
     } catch (cause) {
       this.#rollback();
-      const error = toStoreError(cause, this.file);
-      if (error instanceof StoreError && DISK_ERRORS.has(error.code)) this.#tried(error);
-      throw error;
+      throw this.recordFailure(cause);
     }
+  }
+
+  /** Does the work and takes it back. Returns what it changes, for another connection to do. */
+  plan<T>(work: () => T): { readonly result: T; readonly statements: readonly RecordedStatement[] } {
+    const statements: RecordedStatement[] = [];
+    try {
+      this.#begin.run();
+      this.#recorder.into = statements;
+      return { result: work(), statements };
+    } catch (cause) {
+      throw this.recordFailure(cause);
+    } finally {
+      this.#recorder.into = undefined;
+      this.#rollback();
+    }
+  }
+
+  /** All that is read is of one moment, though another connection may commit meanwhile. */
+  readConsistently<T>(work: () => T): T {
+    this.driver.exec("BEGIN");
+    try {
+      return work();
+    } finally {
+      this.driver.exec("ROLLBACK");
+    }
+  }
+
+  /** Returns what a write failed with as an error of the store. */
+  recordFailure(cause: unknown): unknown {
+    const error = toStoreError(cause, this.file);
+    if (error instanceof StoreError && DISK_ERRORS.has(error.code)) this.#tried(error);
+    return error;
   }
 
   /** Something was written to the disk. */

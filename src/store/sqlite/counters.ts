@@ -81,6 +81,7 @@ export class CommitCounters {
   #grown: (readonly [seq: number, LogGrowth])[] = [];
   #caughtUp: number[] = [];
   #touched = false;
+  readonly #readStamp: () => number;
   #stamp: number;
   #viewed: number;
   #mayHavePast: boolean;
@@ -112,17 +113,19 @@ export class CommitCounters {
     this.#keyedRemovals = ["segment", "snapshot"].map((table) =>
       driver.prepare(`DELETE FROM ${table} WHERE ${ofTask("?")}`),
     );
-    this.#stamp = driver.prepare<{ stamp: number }>(`SELECT ${columns("stamp")} FROM store`).get()?.stamp ?? 0;
+    const stamp = driver.prepare<{ stamp: number }>(`SELECT ${columns("stamp")} FROM store`);
+    this.#readStamp = () => stamp.get()?.stamp ?? 0;
+    this.#stamp = this.#readStamp();
     // An earlier process may have begun lists at any commit.
     this.#viewed = this.#stamp;
     this.#mayHavePast = this.#stamp > 0;
   }
 
-  /** The newest commit, from now on the view of a list. */
+  /** The newest commit, from now on the view of a list. Read from the file: another connection may just have made it. */
   beginView(): number {
     this.#mayHavePast = true;
-    this.#viewed = this.#stamp;
-    return this.#stamp;
+    this.#viewed = this.#readStamp();
+    return this.#viewed;
   }
 
   /** Whether there may be past positions. */
@@ -142,22 +145,40 @@ export class CommitCounters {
 
   /** `stamps`: 0 for a commit that no list can tell from the one before. `isOneStatement`: see `Connection.transact`. */
   commit<T>(work: () => T, stamps: 0 | 1 = 1, isOneStatement = false): T {
+    this.#reset();
+    const result = this.#connection.transact(() => this.#collect(work, stamps), isOneStatement);
+    this.#settle(stamps);
+    return result;
+  }
+
+  /** A commit that another connection makes of the statements; `settle` is to be called when it has. No other may come between. */
+  plan<T>(work: () => T) {
+    // A list that begins meanwhile has to find what the commit moves.
+    this.beginView();
+    this.#reset();
+    return { ...this.#connection.plan(() => this.#collect(work, 1)), settle: () => this.#settle(1) };
+  }
+
+  #reset(): void {
     this.#changes.clear();
     this.#growth.clear();
     this.#grown = [];
     this.#caughtUp = [];
     this.#touched = false;
     this.events = 0;
-    const result = this.#connection.transact(() => {
-      const made = work();
-      if (this.#touched) this.#flush(stamps);
-      return made;
-    }, isOneStatement);
+  }
+
+  #collect<T>(work: () => T, stamps: number): T {
+    const made = work();
+    if (this.#touched) this.#flush(stamps);
+    return made;
+  }
+
+  #settle(stamps: number): void {
     for (const seq of this.#caughtUp) this.#ahead.remove(seq);
     for (const [seq, growth] of this.#grown) this.#ahead.add(seq, growth);
     if (this.#touched) this.#stamp += stamps;
     if (this.#touched || this.#grown.length > 0) this.#connection.recordWrite();
-    return result;
   }
 
   /** The commit changes something. */

@@ -15,7 +15,7 @@ const STORE_CODES: ReadonlyMap<number, StoreErrorCode> = new Map([
 const DAMAGE_CODES: ReadonlySet<number> = new Set([266, 8202, 8458]);
 
 /** Of SQLite's errors, whichever library they come from; undefined for all others. */
-function sqliteCode(error: unknown): number | undefined {
+export function sqliteCode(error: unknown): number | undefined {
   if (!(error instanceof Error)) return undefined;
   if ("rawCode" in error && typeof error.rawCode === "number") return error.rawCode;
   return "errcode" in error && typeof error.errcode === "number" ? error.errcode : undefined;

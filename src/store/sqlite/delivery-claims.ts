@@ -89,7 +89,7 @@ export class DeliveryOutbox {
     const wants = row.wants === WANTS_CODES.outcome ? "outcome" : "events";
     const after = applyDeliveryProgress(toState(row), wants, write, task, now);
     if (after === undefined) {
-      this.#statements.remove.run(write.place);
+      this.#statements.remove.run(write.place, write.claim);
       return NO_EFFECTS;
     }
     this.#statements.setState.run(
@@ -100,6 +100,7 @@ export class DeliveryOutbox {
       textOrNull(after.lastError),
       after.deadAt ?? null,
       write.place,
+      write.claim,
     );
     const isDue = after.holder === undefined && after.dueAt !== undefined && after.dueAt <= now;
     return isDue ? { due: [fromText(row.route)] } : NO_EFFECTS;
@@ -238,9 +239,9 @@ function prepare({ driver }: Connection) {
     ),
     setState: driver.prepare(
       `UPDATE delivery SET cursor = ?, attempts = ?, due_at = ?, holder = ?, last_error = ?, dead_at = ?
-       WHERE place = ?`,
+       WHERE place = ? AND claim = ?`,
     ),
-    remove: driver.prepare("DELETE FROM delivery WHERE place = ?"),
+    remove: driver.prepare("DELETE FROM delivery WHERE place = ? AND claim = ?"),
     due: driver.prepare<DueRow>(
       `${DUE} FROM delivery d INDEXED BY delivery_due CROSS JOIN task t ON t.seq = d.task
        WHERE ${IS_DUE} ORDER BY d.due_at LIMIT ?`,

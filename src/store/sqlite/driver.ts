@@ -6,13 +6,64 @@ export interface SqliteDriver {
 }
 
 /** No booleans: libsql aborts the process when it is given one. */
-export type SqlValue = string | number | null;
+export type SqlValue = string | number | Uint8Array | null;
+
+/** Of every connection that may write. */
+export const WRITING_PRAGMAS = "PRAGMA synchronous = FULL; PRAGMA cache_size = -32768;";
+export const COMMON_PRAGMAS = "PRAGMA busy_timeout = 5000; PRAGMA foreign_keys = OFF; PRAGMA temp_store = MEMORY;";
 
 export interface SqliteStatement<Row extends object> {
   /** Returns how many rows changed. */
   run(...values: SqlValue[]): number;
   get(...values: SqlValue[]): Row | undefined;
   all(...values: SqlValue[]): Row[];
+}
+
+/** A statement that changes something, as it was run. */
+export interface RecordedStatement {
+  readonly sql: string;
+  readonly values: SqlValue[];
+  /** How many rows it changed, or returned. */
+  readonly rows: number;
+}
+
+export interface StatementRecorder {
+  /** Where what is run is added, while it is to be recorded. */
+  into: RecordedStatement[] | undefined;
+}
+
+/**
+ * The same driver, whose statements can be recorded, to be run by another connection. Values that are given as bytes are
+ * large and left out here.
+ */
+export function withRecorder(driver: SqliteDriver, recorder: StatementRecorder): SqliteDriver {
+  return {
+    ...driver,
+    prepare<Row extends object>(sql: string): SqliteStatement<Row> {
+      const statement = driver.prepare<Row>(sql);
+      if (!/^\s*(INSERT|UPDATE|DELETE)\b/.test(sql)) return statement;
+      const record = (values: SqlValue[], rows: number) => recorder.into?.push({ sql, values, rows });
+      return {
+        ...statement,
+        run(...values) {
+          if (recorder.into === undefined) return statement.run(...values);
+          const changes = statement.run(...values.map(withoutBytes));
+          record(values, changes);
+          return changes;
+        },
+        all(...values) {
+          if (recorder.into === undefined) return statement.all(...values);
+          const rows = statement.all(...values.map(withoutBytes));
+          record(values, rows.length);
+          return rows;
+        },
+      };
+    },
+  };
+}
+
+function withoutBytes(value: SqlValue): SqlValue {
+  return value instanceof Uint8Array ? "" : value;
 }
 
 /** Node's own SQLite where it is ready for use, else the prebuilt libsql; neither needs an install script. */

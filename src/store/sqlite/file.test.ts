@@ -103,10 +103,15 @@ describe("the process that serves a file", () => {
     await expect(second.head("task")).rejects.toMatchObject({ code: "io" });
   });
 
-  it("loses nothing that was acknowledged when it is killed", async () => {
+  it.each([
+    ["", []],
+    [", nor what was written on its thread", ["1"]],
+  ])("loses nothing that was acknowledged when it is killed%s", async (_, above) => {
     const file = newFile();
     const script = fileURLToPath(new URL("./crash-child.ts", import.meta.url));
-    const child = spawn(process.execPath, ["--import", "tsx", script, file], { stdio: ["ignore", "pipe", "inherit"] });
+    const child = spawn(process.execPath, ["--import", "tsx", script, file, ...above], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
     const acknowledged: string[] = [];
     for await (const line of createInterface({ input: child.stdout })) {
       acknowledged.push(...line.split(","));

@@ -209,17 +209,10 @@ function toSqlLimit(count: number): number {
   return Number.isSafeInteger(count) ? count : NO_LIMIT;
 }
 
-/** Whether an entry among them adds to the history, now or when its status is replaced. */
-export function hasMessages(entries: readonly LogEntry[]): boolean {
-  for (const entry of entries) {
-    const { event } = entry;
-    if ("task" in event) {
-      if (event.task.status.message !== undefined || (event.task.history?.length ?? 0) > 0) return true;
-    } else if ("statusUpdate" in event) {
-      if (event.statusUpdate.status.message !== undefined || entry.received !== undefined) return true;
-    }
-  }
-  return false;
+/** Whether an entry adds to the history, now or when its status is replaced. */
+export function bringsMessage({ event, received }: LogEntry): boolean {
+  if ("task" in event) return event.task.status.message !== undefined || (event.task.history?.length ?? 0) > 0;
+  return "statusUpdate" in event && (event.statusUpdate.status.message !== undefined || received !== undefined);
 }
 
 /**

@@ -1,15 +1,17 @@
 import { mkdir, open, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Clock, Log } from "../../model/ports.ts";
-import type { TaskStore } from "../contract.ts";
+import type { TaskStore, Write, WriteResult } from "../contract.ts";
 import { StoreError } from "../errors.ts";
+import { assertOneWritePerTask } from "../rules.ts";
 import { createLiveness, createWakeups } from "../single-process.ts";
 import { Connection, type ConnectionPorts } from "./connection.ts";
 import { CommitCounters } from "./counters.ts";
 import { isDamage, toStoreError } from "./damage.ts";
 import { Deliveries } from "./deliveries.ts";
 import { DeliveryOutbox } from "./delivery-claims.ts";
-import { openDriver, type SqliteDriver } from "./driver.ts";
+import { COMMON_PRAGMAS, openDriver, type SqliteDriver, WRITING_PRAGMAS } from "./driver.ts";
+import { encodeAll, encodeWrites } from "./encode-writes.ts";
 import { acquireOwnership, toOpenError } from "./file-access.ts";
 import { createIdempotencyKeys } from "./idempotency-keys.ts";
 import { Leases } from "./leases.ts";
@@ -18,6 +20,7 @@ import { Reader } from "./reader.ts";
 import { Records } from "./records.ts";
 import { Retention } from "./retention.ts";
 import { checkSchema, migrate, SCHEMA_VERSION } from "./schema.ts";
+import { LargeWrites, type ThreadOptions } from "./thread/large-writes.ts";
 import { Writer } from "./writer.ts";
 
 export interface SqliteStoreOptions {
@@ -28,6 +31,8 @@ export interface SqliteStoreOptions {
   readonly mode: "serve" | "inspect" | "repair";
   readonly clock: Clock;
   readonly log: Log;
+  /** Large writes are then made on a thread, beside which this one serves others. */
+  readonly thread?: ThreadOptions | undefined;
 }
 
 export async function openSqliteStore(path: string, options: SqliteStoreOptions): Promise<TaskStore> {
@@ -55,7 +60,7 @@ async function createPrivateFile(file: string): Promise<void> {
 }
 
 function prepareFile(driver: SqliteDriver, file: string, { mode, log }: SqliteStoreOptions): void {
-  driver.exec("PRAGMA busy_timeout = 5000; PRAGMA foreign_keys = OFF; PRAGMA temp_store = MEMORY;");
+  driver.exec(COMMON_PRAGMAS);
   const version = checkSchema(driver, file);
   if (mode !== "serve") {
     if (version < SCHEMA_VERSION) {
@@ -66,7 +71,7 @@ function prepareFile(driver: SqliteDriver, file: string, { mode, log }: SqliteSt
   }
   // Only a new file can be made so that it shrinks; an earlier one has to be rewritten as a whole, by `vacuumFile`.
   if (version === 0) driver.exec("PRAGMA auto_vacuum = INCREMENTAL");
-  driver.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -32768;");
+  driver.exec(`PRAGMA journal_mode = WAL; ${WRITING_PRAGMAS}`);
   migrate(driver, version);
   if (version > 0 && version < SCHEMA_VERSION) {
     log.info({ file, from: version, to: SCHEMA_VERSION }, "The task store was brought up to the current schema.");
@@ -98,11 +103,11 @@ function checkpointAndRelease(driver: SqliteDriver, release: () => void): void {
 export function createSqliteStore(
   driver: SqliteDriver,
   file: string,
-  ports: ConnectionPorts,
+  ports: ConnectionPorts & Pick<SqliteStoreOptions, "thread">,
   leave: () => void,
   serving = true,
 ): TaskStore {
-  const { clock } = ports;
+  const { clock, log, thread } = ports;
   const connection = new Connection(driver, file, ports);
   const liveness = createLiveness(clock);
   const keys = createIdempotencyKeys(connection, clock);
@@ -115,19 +120,22 @@ export function createSqliteStore(
   const lister = new Lister(connection, reader, counters);
   const leases = new Leases(connection, liveness, outbox, () => writer.forgetTasks());
   const retention = new Retention(connection, { clock, reader, keys, records, counters });
+  const large = thread && new LargeWrites({ file, connection, writer, log, thread });
   let closed = false;
+  /** A write under way on another thread. */
+  let pending: Promise<unknown> | undefined;
 
   /** Whatever keeps this process from it, a full disk for example, the next one does it. */
   function catchUp(): void {
     try {
       if (serving) counters.catchUpAll();
     } catch (error) {
-      ports.log.warn({ err: toStoreError(error, file), file }, "The counters of the task store are behind.");
+      log.warn({ err: toStoreError(error, file), file }, "The counters of the task store are behind.");
     }
   }
 
   /** Work is done at once; only its outcome is a promise. */
-  function promised<T>(work: () => T): Promise<T> {
+  function promised<T>(work: () => T | Promise<T>): Promise<T> {
     try {
       if (closed) throw new StoreError("io", `The task store ${file} is closed.`);
       return Promise.resolve(work());
@@ -136,9 +144,31 @@ export function createSqliteStore(
     }
   }
 
+  function reading<T>(work: () => T): Promise<T> {
+    return promised(() => (pending === undefined ? work() : connection.readConsistently(work)));
+  }
+
+  /** SQLite has one writer at a time: the next waits for one on another thread. */
+  function writing<T>(work: () => T | Promise<T>): Promise<T> {
+    return pending === undefined ? promised(work) : pending.then(() => writing(work));
+  }
+
+  function write(writes: readonly Write[]): WriteResult[] | Promise<WriteResult[]> {
+    if (writes.length === 0) return [];
+    assertOneWritePerTask(writes);
+    if (large === undefined) return writer.write(encodeAll(encodeWrites(writes)));
+    const made = large.write(writes);
+    if (!(made instanceof Promise)) return made;
+    const settle = () => {
+      pending = undefined;
+    };
+    pending = made.then(settle, settle);
+    return made;
+  }
+
   /** The same for what is asked about one task, which is named if it cannot be read. */
   function promisedOf<T>(id: string | undefined, work: () => T): Promise<T> {
-    return promised(() => {
+    return reading(() => {
       try {
         return work();
       } catch (cause) {
@@ -154,36 +184,38 @@ export function createSqliteStore(
     description: `sqlite ${file}`,
     durable: true,
     wakeups: createWakeups(),
-    write: (writes) => promised(() => writer.write(writes)),
+    write: (writes) => writing(() => write(writes)),
     head: (id) => promisedOf(id, () => reader.head(id)),
     snapshot: (id, how) => promisedOf(id, () => reader.snapshot(id, how)),
     read: (cursors, limit) => promisedOf(cursors[0]?.id, () => reader.read(cursors, limit)),
-    numbers: (ids) => promised(() => reader.numbers(ids)),
-    list: (query) => promised(() => lister.list(query)),
+    numbers: (ids) => reading(() => reader.numbers(ids)),
+    list: (query) => reading(() => lister.list(query)),
     findIdempotencyRecord: (key) =>
-      promised(() => {
+      reading(() => {
         const scope = connection.findScope(key);
         return scope === undefined ? undefined : keys.find(scope, key.key);
       }),
-    heartbeat: (node, ttlMs) => promised(() => leases.heartbeat(node, ttlMs)),
-    claim: (node, agents, max) => promised(() => leases.claim(node, agents, max)),
+    heartbeat: (node, ttlMs) => writing(() => leases.heartbeat(node, ttlMs)),
+    claim: (node, agents, max) => writing(() => leases.claim(node, agents, max)),
     memory: (id) => promisedOf(id, () => reader.memory(id)),
     delivery: (id, group, deliveryId) => promisedOf(id, () => deliveries.get(id, group, deliveryId)),
     deliveries: (id, query) => promisedOf(id, () => deliveries.list(id, query)),
-    claimDeliveries: (query) => promised(() => outbox.claim(query)),
-    pendingDeliveries: (query) => promised(() => outbox.pending(query)),
-    redeliver: (redelivery) => promised(() => outbox.redeliver(redelivery)),
-    record: (space, key) => promised(() => records.get(space, key)),
-    records: (space, query) => promised(() => records.list(space, query)),
-    compact: (ageMs, max) => promised(() => retention.compact(ageMs, max)),
-    prune: (ageMs, max) => promised(() => retention.prune(ageMs, max)),
-    shrink: () => promised(() => retention.shrink()),
-    storedBytes: (owner) => promised(() => counters.storedBytes(owner)),
-    checkWritable: () => promised(() => connection.checkWritable()),
-    stats: () => promised(() => retention.stats()),
+    claimDeliveries: (query) => writing(() => outbox.claim(query)),
+    pendingDeliveries: (query) => reading(() => outbox.pending(query)),
+    redeliver: (redelivery) => writing(() => outbox.redeliver(redelivery)),
+    record: (space, key) => reading(() => records.get(space, key)),
+    records: (space, query) => reading(() => records.list(space, query)),
+    compact: (ageMs, max) => writing(() => retention.compact(ageMs, max)),
+    prune: (ageMs, max) => writing(() => retention.prune(ageMs, max)),
+    shrink: () => writing(() => retention.shrink()),
+    storedBytes: (owner) => reading(() => counters.storedBytes(owner)),
+    checkWritable: () => writing(() => connection.checkWritable()),
+    stats: () => reading(() => retention.stats()),
     close: async () => {
       if (closed) return;
       closed = true;
+      await pending;
+      await large?.stop();
       catchUp();
       try {
         leave();

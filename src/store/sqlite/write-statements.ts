@@ -41,7 +41,7 @@ export function prepareWrites({ driver }: Connection) {
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
     ),
     addSegment: driver.prepare(
-      `INSERT INTO segment (key, first, earlier, terminal, body) VALUES (${keyOf("?", "?")}, ?, ?, ?, ?)`,
+      `INSERT INTO segment (key, first, earlier, terminal, body) VALUES (${keyOf("?", "?")}, ?, ?, ?, CAST(? AS TEXT))`,
     ),
     bytesAfter: driver.prepare<{ bytes: number }>(
       `SELECT sum(length(CAST(body AS BLOB))) AS bytes FROM segment WHERE ${ofTask("?", "?")}`,

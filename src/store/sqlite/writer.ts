@@ -1,4 +1,3 @@
-import type { LogEntry } from "../../model/event.ts";
 import type { Clock } from "../../model/ports.ts";
 import { isTerminal } from "../../model/task.ts";
 import type {
@@ -16,7 +15,6 @@ import type {
 } from "../contract.ts";
 import {
   acceptWrite,
-  assertOneWritePerTask,
   findRefusal,
   joinEffects,
   leaseAfterAppend,
@@ -24,15 +22,14 @@ import {
   NO_EFFECTS,
   statusTime,
 } from "../rules.ts";
-import { encodeSegment } from "../segment.ts";
 import type { Liveness } from "../single-process.ts";
 import type { Connection } from "./connection.ts";
 import type { CommitCounters } from "./counters.ts";
 import { fallBackIfDamaged, isDamage } from "./damage.ts";
 import type { Deliveries } from "./deliveries.ts";
 import type { DeliveryOutbox } from "./delivery-claims.ts";
+import { type EncodedWrite, messageSegmentOf, type Segment, sizeOf } from "./encode-writes.ts";
 import type { IdempotencyKeys } from "./idempotency-keys.ts";
-import { hasMessages } from "./reader.ts";
 import type { Records } from "./records.ts";
 import { STATE_CODES, textOrNull, toText } from "./rows.ts";
 import { type FoundTask, fromGuardRow, prepareWrites } from "./write-statements.ts";
@@ -80,9 +77,7 @@ export class Writer {
     this.#nextSeq = (this.#statements.maxSeq.get()?.seq ?? 0) + 1;
   }
 
-  write(writes: readonly Write[]): WriteResult[] {
-    if (writes.length === 0) return [];
-    assertOneWritePerTask(writes);
+  write(writes: readonly EncodedWrite[]): WriteResult[] {
     const isOneStatement = this.#isOneStatement(writes);
     return fallBackIfDamaged(
       () => this.#counters.commit(() => writes.map((write) => this.#apply(write)), 1, isOneStatement),
@@ -91,16 +86,24 @@ export class Writer {
   }
 
   /** A chunk of one stream, where no other task has anything to write: how language models write. */
-  #isOneStatement(writes: readonly Write[]): boolean {
-    const [write] = writes;
-    if (writes.length !== 1 || write?.kind !== "append" || !isOnlyForLog(write)) return false;
+  #isOneStatement(writes: readonly EncodedWrite[]): boolean {
+    const [first] = writes;
+    if (writes.length !== 1 || first?.segments.length !== 1) return false;
+    const { write } = first;
+    if (write.kind !== "append" || !isOnlyForLog(write)) return false;
     return this.#known.get(write.id)?.deliveries === false;
   }
 
+  /** The same for another connection, which is to run the statements. Rejects writes to damaged tasks. */
+  plan(writes: readonly EncodedWrite[]) {
+    return this.#counters.plan(() => writes.map((write) => this.#apply(write)));
+  }
+
   /** A task that cannot be read does not exist for those who write to it, and is in no other's way. */
-  #applyAlone(write: Write): WriteResult {
+  #applyAlone(encoded: EncodedWrite): WriteResult {
+    const { write } = encoded;
     try {
-      return this.#counters.commit(() => this.#apply(write));
+      return this.#counters.commit(() => this.#apply(encoded));
     } catch (error) {
       if (write.kind === "submit" || !("id" in write) || !isDamage(error)) throw error;
       this.#connection.reportDamage(`task ${write.id}`, error);
@@ -108,8 +111,8 @@ export class Writer {
     }
   }
 
-  #apply(write: Write): WriteResult {
-    if (write.kind === "submit") return this.#submit(write);
+  #apply({ write, segments, metadata }: EncodedWrite): WriteResult {
+    if (write.kind === "submit") return this.#submit(write, segments, metadata);
     if (write.kind === "record-put" || write.kind === "record-delete") return this.#records.write(write);
     const task = this.#find(write);
     if (write.kind === "delivery-put" || write.kind === "delivery-delete") return this.#register(task, write);
@@ -120,7 +123,7 @@ export class Writer {
     }
     const refusal = findRefusal(task, write, this.#liveness);
     if (refusal !== undefined) return { ok: false, refusal };
-    return this.#change(task as FoundTask, write);
+    return this.#change(task as FoundTask, write, segments);
   }
 
   /** Leases have moved without a write. */
@@ -143,7 +146,7 @@ export class Writer {
     return row === undefined ? undefined : fromGuardRow(row);
   }
 
-  #submit(write: Submit): WriteResult {
+  #submit(write: Submit, segments: readonly Segment[], metadata: string | null): WriteResult {
     const scope = this.#connection.internScope(write);
     const { idempotency, status, entries } = write;
     if (idempotency !== undefined) {
@@ -155,10 +158,7 @@ export class Writer {
     const lease = leaseAtSubmit(write);
     const seq = this.#nextSeq;
     const number = entries.length;
-    const messages = hasMessages(entries);
-    const metadata = metadataOf(entries);
-    const body = encodeSegment(entries);
-    const bytes = Buffer.byteLength(body);
+    const bytes = sizeOf(segments);
     const added = this.#statements.addTask.run(
       seq,
       toText(write.id),
@@ -176,7 +176,7 @@ export class Writer {
       textOrNull(lease.node),
       lease.turn,
       lease.attempt,
-      messages ? number : null,
+      messageSegmentOf(segments, null),
       toText(write.dialect),
       textOrNull(idempotency?.key),
       metadata,
@@ -184,7 +184,7 @@ export class Writer {
     );
     if (added === 0) return { ok: false, refusal: "exists" };
     this.#nextSeq++;
-    this.#addSegment(seq, entries, body, null, ended);
+    this.#addSegments(seq, segments, null, ended);
     this.#counters.addTasks(scope, status.state, 1);
     this.#counters.addBytes(scope, bytes);
     this.#counters.events += number;
@@ -216,10 +216,14 @@ export class Writer {
     return acceptWrite(task.number, task.fence, result);
   }
 
-  #change(task: FoundTask, write: Append | Discard | RequestCancel | Remember): WriteResult {
+  #change(
+    task: FoundTask,
+    write: Append | Discard | RequestCancel | Remember,
+    segments: readonly Segment[],
+  ): WriteResult {
     switch (write.kind) {
       case "append":
-        return this.#append(task, write);
+        return this.#append(task, write, segments);
       case "discard":
         this.#discard(task, write);
         break;
@@ -248,16 +252,15 @@ export class Writer {
     this.#counters.removeTask({ ...task, number: task.rowNumber });
   }
 
-  #append(task: FoundTask, write: Append): WriteResult {
-    if (isOnlyForLog(write)) return this.#appendToLog(task, write);
+  #append(task: FoundTask, write: Append, segments: readonly Segment[]): WriteResult {
+    if (isOnlyForLog(write)) return this.#appendToLog(task, write, segments);
     this.#known.delete(write.id);
     const { entries, status } = write;
     const lease = leaseAfterAppend(task, write);
     const number = task.number + entries.length;
-    const messages = hasMessages(entries) ? number : task.messageSegment;
-    const body = encodeSegment(entries);
-    const bytes = Buffer.byteLength(body) + this.#catchUp(task);
-    this.#addSegment(task.seq, entries, body, task.messageSegment, status !== undefined && isTerminal(status.state));
+    const messages = messageSegmentOf(segments, task.messageSegment);
+    const bytes = sizeOf(segments) + this.#catchUp(task);
+    this.#addSegments(task.seq, segments, task.messageSegment, status !== undefined && isTerminal(status.state));
     if (bytes > 0) this.#counters.addBytes(task.scope, bytes);
     const run = [number, lease.fence, textOrNull(lease.node), lease.turn, lease.attempt, messages, bytes] as const;
     if (status === undefined) this.#statements.advance.run(...run, task.seq);
@@ -298,12 +301,11 @@ export class Writer {
   }
 
   /** A chunk of a stream costs one row: that of the task would be written again and again for a number. */
-  #appendToLog(task: FoundTask, { id, entries }: Append): WriteResult {
+  #appendToLog(task: FoundTask, { id, entries }: Append, segments: readonly Segment[]): WriteResult {
     const { seq, scope, state, fence, messageSegment } = task;
     const number = task.number + entries.length;
-    const body = encodeSegment(entries);
-    this.#addSegment(seq, entries, body, messageSegment, false);
-    this.#counters.growLog(seq, scope, Buffer.byteLength(body), entries.length);
+    this.#addSegments(seq, segments, messageSegment, false);
+    this.#counters.growLog(seq, scope, sizeOf(segments), entries.length);
     if (this.#known.size >= MAX_KNOWN_TASKS) this.#known.clear();
     this.#known.set(id, { ...task, number });
     return acceptWrite(number, fence, task.deliveries ? this.#outbox.markDue(seq, state) : NO_EFFECTS);
@@ -316,11 +318,14 @@ export class Writer {
     return this.#statements.bytesAfter.get(seq, rowNumber, seq)?.bytes ?? 0;
   }
 
-  #addSegment(seq: number, entries: readonly LogEntry[], body: string, earlier: number | null, ended: boolean): void {
-    const first = entries[0];
-    const last = entries.at(-1);
-    if (first === undefined || last === undefined) return;
-    this.#statements.addSegment.run(seq, last.number, first.number, earlier, ended ? 1 : 0, body);
+  #addSegments(seq: number, segments: readonly Segment[], earlier: number | null, ended: boolean): void {
+    let messages = earlier;
+    for (const segment of segments) {
+      const { first, last, body } = segment;
+      const terminal = ended && segment === segments.at(-1) ? 1 : 0;
+      this.#statements.addSegment.run(seq, last, first, messages, terminal, body);
+      if (segment.bringsMessage) messages = last;
+    }
   }
 }
 
@@ -329,10 +334,4 @@ function isOnlyForLog({ status, fence, lease, turn, begins, idempotency, deliver
   if (status !== undefined || fence === undefined || entries.length === 0) return false;
   if (lease !== undefined || turn !== undefined || begins !== undefined) return false;
   return idempotency === undefined && deliveries === undefined;
-}
-
-function metadataOf(entries: readonly LogEntry[]): string | null {
-  const event = entries[0]?.event;
-  const metadata = event !== undefined && "task" in event ? event.task.metadata : undefined;
-  return metadata === undefined ? null : JSON.stringify(metadata);
 }
