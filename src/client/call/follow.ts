@@ -145,6 +145,10 @@ export async function* followTask(options: FollowOptions): AsyncGenerator<readon
           // A snapshot alone is not progress: a peer that closes after each would be called forever.
           const [first] = frames;
           const isSnapshot = resumed && read === 0 && first !== undefined && "task" in first.event;
+          if (resumed && read === 0 && !isSnapshot && !continuesAt(first, operation, replay) && canPoll(endpoints)) {
+            yield* pollInstead(options, watch.taskId as string);
+            return;
+          }
           if (frames.length > (isSnapshot ? 1 : 0)) backoff = newBackoff();
           read += frames.length;
           yield frames;
@@ -158,9 +162,9 @@ export async function* followTask(options: FollowOptions): AsyncGenerator<readon
 
     if (isEnd(watch, start, failure)) return;
     if (failure !== undefined && !failure.transient) {
-      // The peer supports streaming, but not resubscribing.
-      if (resumed && failure.error.code === "METHOD_NOT_FOUND") {
-        yield* pollInstead(options, watch.taskId as string);
+      // The peer supports tasks, but not subscribing to them.
+      if (operation.kind === "subscribe" && failure.error.code === "METHOD_NOT_FOUND" && canPoll(endpoints)) {
+        yield* pollInstead(options, operation.id);
         return;
       }
       if (!resumed || failure.error.code !== "UNSUPPORTED_OPERATION") throw failure.error;
@@ -184,6 +188,19 @@ export async function* followTask(options: FollowOptions): AsyncGenerator<readon
     notify({ kind: "reconnect", message: `${broken.message} Resuming.` });
     await sleepBeforeCall(setup, retryDelay(wait, broken), settings.signal);
   }
+}
+
+/**
+ * Whether the first frame after a break follows the last one before it. Peers that send neither numbers nor a snapshot
+ * only send what happens from now on; what happened during the break can only be read from the task.
+ */
+function continuesAt(first: StreamFrame | undefined, operation: StreamOperation, replay: boolean): boolean {
+  if (operation.kind !== "subscribe" || operation.after === undefined || first?.number === undefined) return false;
+  return replay || first.number === operation.after + 1;
+}
+
+function canPoll({ can }: Endpoints): boolean {
+  return can.operations.get;
 }
 
 function pollInstead({ settings, setup, start }: FollowOptions, id: string) {

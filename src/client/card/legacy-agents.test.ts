@@ -138,6 +138,56 @@ test("an agent of the REST dialect is found out by trying", async () => {
   expect(server.requests.map(({ path }) => path)).toEqual(["/a2a", "/a2a", "/a2a/tasks/sendSubscribe"]);
 });
 
+test("a task of a REST agent without subscriptions is polled", async () => {
+  const states = ["working", "completed"];
+  await using server = await oldAgent(
+    "/.well-known/agent.json",
+    (url) => ({ ...COMMON, url }),
+    ({ path }, response) => {
+      if (path !== "/a2a/tasks/t1") sendJson(response, { detail: "Not Found" }, 404);
+      else sendJson(response, { id: "t1", contextId: "c1", status: { state: states.shift() ?? "completed" } });
+    },
+  );
+  const agent = await connect(server.url, { dialect: "tasks-rest", retry: FAST });
+  const events = (await collect(agent.subscribe("t1"))).map(({ event }) => event);
+  expect(events).toMatchObject([
+    { task: { status: { state: "TASK_STATE_WORKING" } } },
+    { task: { status: { state: "TASK_STATE_COMPLETED" } } },
+  ]);
+  expect(server.requests.filter(({ path }) => path.endsWith("/subscribe"))).toHaveLength(1);
+});
+
+test("chunks that an agent of 0.1 sent during a break are read from the task", async () => {
+  const frame = (result: object) => `data: ${JSON.stringify(rpc(result))}\n\n`;
+  const chunk = (text: string, append: boolean) =>
+    frame({ id: "t1", artifact: { index: 0, append, parts: [{ type: "text", text }] } });
+  await using server = await oldAgent(
+    "/.well-known/agent.json",
+    (url) => ({ ...COMMON, url, authentication: { schemes: ["bearer"] } }),
+    ({ rpc: { method } }, response) => {
+      if (method === "tasks/get") {
+        const artifacts = [{ index: 0, parts: [{ type: "text", text: "one two three" }] }];
+        sendJson(response, rpc({ id: "t1", sessionId: "c1", status: { state: "completed" }, artifacts }));
+        return;
+      }
+      openStream(response);
+      if (method === "tasks/sendSubscribe") {
+        response.write(chunk("one ", false), () => setImmediate(() => response.destroy()));
+      } else {
+        // "two " was sent while the connection was broken, and this agent does not repeat it.
+        response.end(chunk("three", true) + frame({ id: "t1", status: { state: "completed" }, final: true }));
+      }
+    },
+  );
+  const { agent } = await connected(server);
+  const events = (await collect(agent.stream("go"))).map(({ event }) => event);
+  expect(server.methods()).toEqual(["tasks/sendSubscribe", "tasks/resubscribe", "tasks/get"]);
+  expect(events).toMatchObject([
+    { artifactUpdate: { artifact: { parts: [{ text: "one " }] } } },
+    { task: { status: { state: "TASK_STATE_COMPLETED" }, artifacts: [{ parts: [{ text: "one two three" }] }] } },
+  ]);
+});
+
 test("a dialect can be forced where the card leaves it open", async () => {
   await using server = await oldAgent(
     "/.well-known/agent.json",
