@@ -149,6 +149,7 @@ describe("names on the wire", () => {
       hops: "urn:dragoman:ext:hops:v1",
       reasoning: "urn:dragoman:ext:reasoning:v1",
       workflow: "urn:dragoman:ext:workflow:v1",
+      upstream: "urn:dragoman:ext:upstream:v1",
       xiaoyi: "urn:dragoman:ext:xiaoyi:v1",
     });
   });

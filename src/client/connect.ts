@@ -32,13 +32,13 @@ import type { Transport, TransportSetup } from "./transport/transport.ts";
 
 /** Finds the card and chooses an interface. `target` as for `fetchCard`, or a card. */
 export async function connect(target: string | AgentCard, options: ConnectOptions = {}): Promise<RemoteAgent> {
+  trackHops();
   return createRemoteAgent(await connectCaller(target, options));
 }
 
-/** Like `connect`, for callers that dispatch operations directly. */
+/** Like `connect`, for callers that dispatch operations directly and pass hops with each of them. */
 export async function connectCaller(target: string | AgentCard, options: ConnectOptions = {}): Promise<AgentCaller> {
   rejectUnknownKeys("connect", options, CONNECT_OPTIONS);
-  trackHops();
   const found = typeof target === "string" ? await fetchCard(target, options) : await readGivenCard(target, options);
   const { card, verification } = found;
   const cardUrl = found.url ?? options.cardUrl;

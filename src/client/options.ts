@@ -15,6 +15,7 @@ import type {
   TaskPushNotificationConfig,
 } from "../model/operation.ts";
 import type { Task } from "../model/task.ts";
+import type { TraceContext } from "../model/trace.ts";
 
 /** `attempts` includes the first one. A stream that makes progress resets the count. */
 export interface RetryOptions {
@@ -150,6 +151,8 @@ export interface CallOptions {
   readonly extensions?: readonly string[];
   /** Of a send; overrides those of `connect` and of the current run. */
   readonly hops?: Hops;
+  /** Trace that the call belongs to, sent as `traceparent` and `tracestate`. */
+  readonly trace?: TraceContext;
 }
 
 /** A string, or a message whose id and role are optional. */

@@ -1,3 +1,5 @@
+import type { TraceContext } from "./trace.ts";
+
 /** Who calls. Tasks belong to an owner; no one else can find out that they exist. */
 export interface Caller {
   readonly owner: string;
@@ -8,6 +10,8 @@ export interface Caller {
   readonly expires?: number;
   /** Where the call comes from, as far as the carrier knows. */
   readonly address?: string;
+  /** The trace that the request belongs to, for agents that are called on its behalf. Not stored. */
+  readonly trace?: TraceContext;
 }
 
 export const ANONYMOUS: Caller = { owner: "anonymous", authenticated: false };

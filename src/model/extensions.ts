@@ -13,6 +13,8 @@ export const EXTENSIONS = {
   reasoning: "urn:dragoman:ext:reasoning:v1",
   /** Which step of a workflow a status message is about, in its `metadata`. */
   workflow: "urn:dragoman:ext:workflow:v1",
+  /** On the card of an agent that forwards to another one: the `url` of that one, in its `params`. */
+  upstream: "urn:dragoman:ext:upstream:v1",
 } as const;
 
 /**

@@ -48,7 +48,7 @@ export class ServedAgentService implements AgentService {
   readonly name: string;
   readonly #options: AgentServiceOptions;
   readonly #agent: ReturnType<Engine["agent"]>;
-  #card: AgentCard | undefined;
+  #shown: { readonly profile: AgentProfile; readonly card: AgentCard } | undefined;
 
   constructor(options: AgentServiceOptions) {
     this.name = options.name;
@@ -60,19 +60,18 @@ export class ServedAgentService implements AgentService {
     return this.#agent.profile;
   }
 
+  /** Made again when the profile is another object: the agent was replaced, or describes itself differently. */
   get card(): AgentCard {
+    const { profile } = this;
+    if (this.#shown?.profile === profile) return this.#shown.card;
     const { authentication, engine, interfaces } = this.#options;
-    this.#card ??= this.#sign(toAgentCard(this.profile, interfaces(), { ...authentication, push: engine.push }));
-    return this.#card;
+    const card = this.#sign(toAgentCard(profile, interfaces(), { ...authentication, push: engine.push }));
+    this.#shown = { profile, card };
+    return card;
   }
 
   #sign(card: AgentCard): AgentCard {
     return this.#options.sign?.(card) ?? card;
-  }
-
-  /** To be called when the agent is replaced. */
-  invalidateCard(): void {
-    this.#card = undefined;
   }
 
   activate(requested: readonly string[]): readonly string[] {

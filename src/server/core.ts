@@ -28,6 +28,7 @@ import type { NodeHttpOptions } from "./http/node-http.ts";
 import { Router } from "./http/router.ts";
 import { resolveOptions, type ServeOptions, type ServerSettings } from "./options.ts";
 import { openPush } from "./push.ts";
+import { Upstreams } from "./upstreams.ts";
 
 /** Everything behind the socket: what `serve` listens with and what frameworks mount. */
 export type Core = Awaited<ReturnType<typeof openCore>>;
@@ -84,6 +85,8 @@ async function openCore(
   }
   const directory = createAgentDirectory({ services });
   for (const agent of Object.values(settings.agents)) bindDirectory(agent, directory);
+  const upstreams = new Upstreams(settings.agents, report);
+  closing.add(() => upstreams.close());
   const budgets = createByteBudgets(limits, authentication.identifies);
   const monitoring = createMonitoringRoutes({
     engine,
@@ -91,6 +94,7 @@ async function openCore(
     counters,
     authentication,
     connections: () => carriers?.states() ?? new Map(),
+    upstreams: () => upstreams.statuses,
     budgets,
     isStarting: () => where.isStarting?.() === true,
   });
@@ -158,7 +162,7 @@ async function openCore(
     replaceAgent(name: string, agent: Agent) {
       bindDirectory(agent, directory);
       engine.replaceAgent(name, agent);
-      services.get(name)?.invalidateCard();
+      upstreams.replace(name, agent);
     },
     connections: limits as ConnectionLimits,
     /** Waits for running tasks, at most `drainMs` (default: as configured), then closes everything. */

@@ -91,10 +91,6 @@ export function createStoredProvider(options: StoredProviderOptions): Credential
     throw loginRequired(agent, "has expired and cannot be renewed");
   }
 
-  function isExpiring({ expiresAt }: OAuthCredential): boolean {
-    return expiresAt !== undefined && expiresAt - RENEW_BEFORE_MS <= now();
-  }
-
   function wasRefused({ headers }: Refusal): boolean {
     const presented = toRequestParameters(current()).headers;
     return headers === undefined || Object.entries(presented).every(([name, value]) => headers[name] === value);
@@ -102,7 +98,7 @@ export function createStoredProvider(options: StoredProviderOptions): Credential
 
   return {
     async headersFor(_url, refusal) {
-      if (refusal === undefined) await renewAll(isExpiring, false);
+      if (refusal === undefined) await renewAll((credential) => isExpiring(credential, now), false);
       else if (wasRefused(refusal)) await renewAll(() => true, true);
       return toRequestParameters(current()).headers;
     },
@@ -111,6 +107,10 @@ export function createStoredProvider(options: StoredProviderOptions): Credential
     },
     ...(onUnauthorized === undefined ? {} : { onUnauthorized }),
   };
+}
+
+export function isExpiring({ expiresAt }: OAuthCredential, now: () => number): boolean {
+  return expiresAt !== undefined && expiresAt - RENEW_BEFORE_MS <= now();
 }
 
 function loginRequired(agent: string, what: string): ProtocolError {

@@ -47,11 +47,11 @@ export function createAgentCaller({ setup, card, signal, hops }: AgentCallerOpti
   const knowsHops = declaresExtension(card, EXTENSIONS.hops);
 
   /**
-   * Hops of the current run. Omitted if the dialect cannot send them, because reporting a loss would gain nothing;
-   * reduced to the count for an agent without the extension, which has no use for the addresses of others.
+   * Omitted if the dialect cannot send them, because reporting a loss would gain nothing; reduced to the count for an
+   * agent without the extension, which has no use for the addresses of others.
    */
-  function inheritedHops(): Hops | undefined {
-    const came = currentHops();
+  function hopsFor(options: CallOptions): Hops | undefined {
+    const came = options.hops ?? hops ?? currentHops();
     if (came === undefined || !endpoints.can.metadata) return undefined;
     return knowsHops ? came : { ...NO_HOPS, hops: Math.max(came.hops, came.ancestors.length - 1) };
   }
@@ -106,7 +106,7 @@ export function createAgentCaller({ setup, card, signal, hops }: AgentCallerOpti
 
   /** Metadata of an extension is only valid if the extension is activated. */
   function withCallHops<T extends SendInput>(input: T, options: CallOptions): { input: T; options: CallOptions } {
-    const came = options.hops ?? hops ?? inheritedHops();
+    const came = hopsFor(options);
     if (came === undefined) return { input, options };
     return {
       input: { ...input, metadata: withHops(input.metadata, came) },
@@ -182,8 +182,8 @@ export function createAgentCaller({ setup, card, signal, hops }: AgentCallerOpti
 }
 
 function settingsOf(options: CallOptions, { signal }: JoinedSignal): CallSettings {
-  const { extensions = [], idempotencyKey, timeoutMs } = options;
-  return { signal, timeoutMs, idempotencyKey, extensions };
+  const { extensions = [], idempotencyKey, timeoutMs, trace } = options;
+  return { signal, timeoutMs, idempotencyKey, extensions, trace };
 }
 
 function declaresExtension(card: AgentCard, uri: string): boolean {

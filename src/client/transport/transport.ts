@@ -4,6 +4,7 @@ import type { CallTarget, ExchangeCalling, FrameDecoder, SigningKeys } from "../
 import { ProtocolError } from "../../model/errors.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { Operation, OutcomeOf, StreamFrame } from "../../model/operation.ts";
+import type { TraceContext } from "../../model/trace.ts";
 import type { ExchangeAnswer, ExchangeCall } from "../../wire/exchange.ts";
 import { readSseEvents, type SseEvent } from "../../wire/sse.ts";
 import { ConnectionError, redactUrl, toConnectionError } from "../errors.ts";
@@ -15,6 +16,7 @@ export interface CallSettings {
   readonly timeoutMs: number | undefined;
   readonly idempotencyKey: string | undefined;
   readonly extensions: readonly string[];
+  readonly trace?: TraceContext | undefined;
 }
 
 /**
@@ -64,8 +66,10 @@ export function callTarget(
   setup: Pick<TransportSetup, "extensions" | "headers" | "keys">,
 ): CallTarget {
   const key = operation.kind === "send" || operation.kind === "stream" ? settings.idempotencyKey : undefined;
+  const { trace } = settings;
+  const traced = trace === undefined ? setup : { ...setup, headers: { ...setup.headers, ...trace } };
   return {
-    ...peerTarget(chosen, setup),
+    ...peerTarget(chosen, traced),
     extensions: [...new Set([...setup.extensions, ...settings.extensions])],
     ...(key === undefined ? {} : { idempotencyKey: key }),
   };

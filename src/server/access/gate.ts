@@ -4,6 +4,7 @@ import type { Caller } from "../../model/caller.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { IdGenerator } from "../../model/ports.ts";
+import { readTrace } from "../../model/trace.ts";
 import { type AuditLog, toCallRecord } from "../audit/audit-log.ts";
 import { type Admission, OwnerLimitError } from "./admission.ts";
 import type { Authentication } from "./authentication.ts";
@@ -106,10 +107,11 @@ export class Gate {
   ): Verdict | Promise<Verdict> {
     const { authentication, admission } = this.#options;
     try {
+      const admit = (known: Caller) => withTrace(admission.admit(known, presented.remoteAddress), presented);
       const caller = authentication.authenticate(presented);
-      if (!isPromise(caller)) return isCounted ? admission.admit(caller, presented.remoteAddress) : caller;
+      if (!isPromise(caller)) return isCounted ? admit(caller) : caller;
       return caller
-        .then((known) => (isCounted ? admission.admit(known, presented.remoteAddress) : known))
+        .then((known) => (isCounted ? admit(known) : known))
         .catch((error: unknown) => this.#challenge(error, presented, to, dialect));
     } catch (error) {
       return this.#challenge(error, presented, to, dialect);
@@ -135,4 +137,9 @@ export class Gate {
     this.#options.audit?.record(toCallRecord(refusal));
     return error;
   }
+}
+
+function withTrace(caller: Caller, { headers }: RequestCredentials): Caller {
+  const trace = headers.traceparent === undefined ? undefined : readTrace(headers);
+  return trace === undefined ? caller : { ...caller, trace };
 }

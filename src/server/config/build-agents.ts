@@ -44,7 +44,7 @@ function once<T>(load: () => Promise<T>): () => Promise<T> {
 export async function buildAgent(
   name: string,
   agent: AgentConfig,
-  config: Pick<DragomanConfig, "limits" | "server" | "times">,
+  config: Pick<DragomanConfig, "limits" | "server" | "strict" | "times">,
   options: BuildOptions = {},
 ): Promise<Agent> {
   const { source, overrides } = agent;
@@ -87,6 +87,10 @@ export async function buildAgent(
       const { timeoutMs, ...rest } = overrides;
       const about = { name, description: "An agent that dials in.", ...rest };
       return createDialInAgent({ ...about, ...(timeoutMs !== undefined && { timeout: timeoutMs }), ...how });
+    }
+    case "remote": {
+      const { buildRemoteAgent } = await import("./build-remote.ts");
+      return buildRemoteAgent(name, source, overrides, { strict: config.strict, log: options.log ?? SILENT_LOG });
     }
   }
 }

@@ -3,7 +3,9 @@ import type { BuiltinName } from "../../agents/builtin-names.ts";
 import type { SkillDefinition } from "../../agents/define.ts";
 import type { TckOptions } from "../../agents/tck.ts";
 import type { Agent } from "../../engine/agent.ts";
+import { omitUndefined } from "../../model/json.ts";
 import type { ParsedAgent, ParsedConfig } from "./schema.ts";
+import type { RemoteCredentials } from "./schema-remote.ts";
 import { type DialInCredentials, toSectionConfigs } from "./sections.ts";
 
 /** A validated configuration: defaults filled in, times in milliseconds, sizes in bytes, paths absolute. */
@@ -37,7 +39,17 @@ export type AgentSource =
       readonly env: Readonly<Record<string, string>>;
       readonly stderr: "log" | "caller";
     }
-  | ({ readonly kind: "link"; readonly patienceMs?: number } & DialInCredentials);
+  | ({ readonly kind: "link"; readonly patienceMs?: number } & DialInCredentials)
+  | RemoteSource;
+
+export interface RemoteSource {
+  readonly kind: "remote";
+  readonly url: string;
+  readonly dialect?: string;
+  readonly binding?: string;
+  readonly credentials?: RemoteCredentials;
+  readonly origins?: readonly string[];
+}
 
 export interface AgentConfig {
   readonly source: AgentSource;
@@ -93,8 +105,9 @@ export function toConfig(parsed: ParsedConfig, folder: string, findOrigins: () =
 }
 
 function toAgentConfig(parsed: ParsedAgent, folder: string): AgentConfig {
-  const { use, module, isolate, exec, link, format, cwd, env, stderr, streaming, requiredExtension, timeout, ...rest } =
+  const { use, module, isolate, exec, link, format, cwd, env, stderr, streaming, requiredExtension, ...common } =
     parsed;
+  const { remote, dialect, binding, credentials, origins, timeout, ...rest } = common;
   return {
     source: toSource(parsed, folder),
     overrides: timeout === undefined ? rest : { ...rest, timeoutMs: timeout },
@@ -113,6 +126,8 @@ function toSource(parsed: ParsedAgent, folder: string): AgentSource {
     const { patience, ...credentials } = link;
     return { kind: "link", ...credentials, ...(patience === undefined ? undefined : { patienceMs: patience }) };
   }
+  const { remote: url, dialect, binding, credentials, origins } = parsed;
+  if (url !== undefined) return { kind: "remote", url, ...omitUndefined({ dialect, binding, credentials, origins }) };
   const [program, ...values] = exec ?? [];
   if (program === undefined) throw new TypeError("An agent of no kind was not refused.");
   return { kind: "process", command: [program, ...values], format, cwd: resolve(folder, cwd), env, stderr };

@@ -1,7 +1,7 @@
 import { formatDuration } from "../../model/duration.ts";
 import { formatSize, size, wait } from "../../yaml/value-types.ts";
 import { isSecretName, redactText } from "../logging/redact.ts";
-import type { AgentConfig, DragomanConfig, Origin } from "./config.ts";
+import type { AgentConfig, DragomanConfig, Origin, RemoteSource } from "./config.ts";
 import { limits } from "./schema.ts";
 import { sectionValues } from "./sections.ts";
 import { type EffectiveScalar, membersOf, type ShownValue, type ShownValues } from "./shown-values.ts";
@@ -112,10 +112,19 @@ function* agentValues(path: string, agent: AgentConfig): ShownValues {
     yield* membersOf(`${path}.link`, { ...credentials });
     if (patienceMs !== undefined) yield [`${path}.link.patience`, formatDuration(patienceMs)];
   }
+  if (source.kind === "remote") yield* remoteValues(path, source);
   const { skills, timeoutMs, ...rest } = overrides;
   yield* membersOf(path, rest);
   if (skills !== undefined) yield [`${path}.skills`, skills.map((skill) => skill.id)];
   if (timeoutMs !== undefined) yield [`${path}.timeout`, formatDuration(timeoutMs)];
+}
+
+function* remoteValues(path: string, { url, dialect, binding, credentials, origins }: RemoteSource): ShownValues {
+  yield* membersOf(path, { remote: url, dialect, binding, origins });
+  const { basic, oauth, ...rest } = credentials ?? {};
+  yield* membersOf(`${path}.credentials`, rest);
+  yield* membersOf(`${path}.credentials.basic`, basic);
+  yield* membersOf(`${path}.credentials.oauth`, oauth);
 }
 
 function originOf(path: string, origins: ReadonlyMap<string, Origin>): string {
@@ -149,7 +158,7 @@ function isSecretOption(before: EffectiveScalar | undefined): boolean {
 const isList = (value: Exclude<ShownValue, undefined>): value is readonly EffectiveScalar[] => Array.isArray(value);
 
 /** Keys whose values are always secret. */
-const SECRET_KEY = /\.(?:secret|password|key|apiKey|clientSecret|ak|sk)$/;
+const SECRET_KEY = /\.(?:secret|password|key|apiKey|bearer|clientSecret|ak|sk)$/;
 
 /** By its key or by the name of the variable it came from. */
 function isSecret(path: string, origins: ReadonlyMap<string, Origin>): boolean {

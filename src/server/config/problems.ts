@@ -6,7 +6,6 @@ import type { Finding, Path } from "../../yaml/problems.ts";
 export const UNAVAILABLE_KEYS: Readonly<Record<string, string>> = {
   "agents.*.workflow": "workflows",
   "agents.*.llm": "language model agents",
-  "agents.*.remote": "remote agents",
   "agents.*.visibility": "the registry",
   channels: "chat channels",
   registry: "the registry",

@@ -3,6 +3,7 @@ import type { Finding } from "../../yaml/problems.ts";
 import { externallyReachableHost } from "../access/loopback.ts";
 import { checkAgentExists, unavailableFeature } from "./problems.ts";
 import { AGENT_KINDS, EXEC_ONLY, MODULE_ONLY, TCK_ONLY } from "./schema.ts";
+import { CREDENTIAL_KINDS, REMOTE_ONLY } from "./schema-remote.ts";
 import { checkSections } from "./sections.ts";
 
 /**
@@ -13,7 +14,7 @@ export function checkRules(values: unknown): readonly Finding[] {
   const root = fieldsOf(values);
   const agents = fieldsOf(root.agents);
   return [
-    ...Object.entries(agents).flatMap(([name, agent]) => checkAgentKind(name, agent)),
+    ...Object.entries(agents).flatMap(([name, agent]) => [...checkAgentKind(name, agent), ...checkRemote(name, agent)]),
     ...checkDefaultAgent(root, agents),
     ...checkPublicHost(root),
     ...checkCertificates(root),
@@ -38,7 +39,28 @@ function checkAgentKind(name: string, value: unknown): readonly Finding[] {
       .map((key) => ({ path: [...path, key], message: `has a meaning only beside ${beside}` }));
   if (given.length === 1 && given[0] !== "exec") findings.push(...misplaced(EXEC_ONLY, "exec"));
   if (given.length === 1 && given[0] !== "module") findings.push(...misplaced(MODULE_ONLY, "module"));
+  if (given.length === 1 && given[0] !== "remote") findings.push(...misplaced(REMOTE_ONLY, "remote"));
   if (given.length === 1 && value.use !== "tck") findings.push(...misplaced(TCK_ONLY, "use: tck"));
+  return findings;
+}
+
+/** One way to log in, with all that belongs to it. */
+function checkRemote(name: string, agent: unknown): readonly Finding[] {
+  const path = ["agents", name, "credentials"];
+  const { credentials } = fieldsOf(agent);
+  if (!isObject(credentials)) return [];
+  const given = CREDENTIAL_KINDS.filter((kind) => credentials[kind] !== undefined);
+  const { ak, apiKey, header, oauth, sk } = credentials;
+  const findings: Finding[] = [];
+  if (given.length === 0) findings.push({ path, message: `needs one of ${CREDENTIAL_KINDS.join(", ")}` });
+  if (given.length > 1) findings.push({ path, message: `has ${given.join(" and ")}; only one of them can be used` });
+  if (header !== undefined && apiKey === undefined) {
+    findings.push({ path: [...path, "header"], message: "has a meaning only beside apiKey" });
+  }
+  if ((ak === undefined) !== (sk === undefined)) findings.push({ path, message: "needs both ak and sk" });
+  if (isObject(oauth) && (oauth.tokenUrl === undefined) === (oauth.issuer === undefined)) {
+    findings.push({ path: [...path, "oauth"], message: "needs either tokenUrl or issuer" });
+  }
   return findings;
 }
 

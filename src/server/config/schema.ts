@@ -19,6 +19,7 @@ import { DEFAULT_REQUESTS } from "../access/admission.ts";
 import { DEFAULT_CONNECTION_LIMITS } from "../access/connections.ts";
 import { unavailableMessage } from "./problems.ts";
 import { auth, tls } from "./schema-auth.ts";
+import { remoteKeys } from "./schema-remote.ts";
 import { dialIn, sectionSchemas } from "./sections.ts";
 
 /** A shorter secret could be guessed from a single signature. */
@@ -50,7 +51,7 @@ const skill = z.strictObject({
   scopes: optional(z.array(text), "Scopes that a caller needs to ask for it by its id."),
 });
 
-export const AGENT_KINDS = ["use", "module", "exec", "link"] as const;
+export const AGENT_KINDS = ["use", "module", "exec", "link", "remote"] as const;
 export const EXEC_ONLY = ["format", "cwd", "env", "stderr"] as const;
 export const MODULE_ONLY = ["isolate"] as const;
 export const TCK_ONLY = ["streaming", "requiredExtension"] as const;
@@ -85,6 +86,7 @@ const agent = z.strictObject({
     "With `use: tck`: URI of an extension that callers must activate; default: none.",
   ),
   link: dialIn,
+  ...remoteKeys,
   name: optional(text, "Name on the card, instead of the agent's own."),
   description: optional(text, "Description on the card, instead of the agent's own."),
   skills: optional(z.array(skill).min(1), "Skills on the card, instead of the agent's own."),
@@ -305,7 +307,7 @@ export const configSchema = z.strictObject({
   default: optional(text, "Name of the agent that is also served at the root; default: the first."),
   agents: z
     .record(z.string().regex(AGENT_NAME, { error: "must be letters, digits, dots, dashes and underscores" }), agent)
-    .describe("Agents by name; each has exactly one of `use`, `module`, `exec` and `link`."),
+    .describe("Agents by name; each has exactly one of `use`, `module`, `exec`, `link` and `remote`."),
   auth: auth.prefault({}).describe("Who may call. Default: anyone on this machine."),
   signing: optional(signing, "Signs the cards of all agents; the public key is at `/.well-known/jwks.json`."),
   ...sectionSchemas,

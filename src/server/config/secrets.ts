@@ -15,8 +15,8 @@ export function collectSecrets({ auth = {}, push, ...sections }: SecretSources):
 }
 
 /**
- * Like `collectSecrets`, for a whole configuration: includes credentials of dial-in agents and environments of
- * programs.
+ * Like `collectSecrets`, for a whole configuration: includes credentials of dial-in and remote agents, and
+ * environments of programs.
  */
 export function collectConfigSecrets(config: DragomanConfig): readonly string[] {
   return [...collectSecrets(config), ...[...config.agents.values()].flatMap(({ source }) => secretsOfSource(source))];
@@ -24,6 +24,10 @@ export function collectConfigSecrets(config: DragomanConfig): readonly string[] 
 
 function secretsOfSource(source: AgentSource): readonly string[] {
   if (source.kind === "link") return [source.sk, source.apiKey].filter((secret) => secret !== undefined);
+  if (source.kind === "remote") {
+    const { apiKey, basic, bearer, oauth, sk } = source.credentials ?? {};
+    return [apiKey, basic?.password, bearer, oauth?.clientSecret, sk].filter((secret) => secret !== undefined);
+  }
   if (source.kind !== "process") return [];
   return Object.entries(source.env).flatMap(([name, value]) => (isSecretName(name) ? [value] : []));
 }

@@ -1,3 +1,4 @@
+import type { UpstreamStatus } from "../../agents/remote/upstream-health.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { CounterName, Meter } from "../../model/ports.ts";
@@ -69,20 +70,25 @@ interface MonitoringOptions {
   readonly counters: Counters;
   readonly authentication: Pick<Authentication, "guarded">;
   readonly connections: Carriers["states"];
+  /** Remote agents by name. */
+  readonly upstreams: () => ReadonlyMap<string, UpstreamStatus>;
   readonly budgets: ByteBudgets;
   readonly isStarting: () => boolean;
 }
 
 /** Operational endpoints: liveness, readiness and metrics. Metrics are not public. */
 export function createMonitoringRoutes(options: MonitoringOptions) {
-  const { engine, store, counters, authentication, connections, budgets, isStarting } = options;
+  const { engine, store, counters, authentication, connections, upstreams, budgets, isStarting } = options;
   const alive = (): FullReply => jsonReply(200, '{"status":"ok"}');
   const ready = async (): Promise<FullReply> => {
     if (isStarting()) return notReady("the server is starting");
     try {
       await store.numbers([]);
       await store.checkWritable?.();
-      return jsonReply(200, '{"status":"ready"}');
+      // The server is ready all the same: its other agents work, and a restart would not help.
+      const unreachable = [...upstreams()].flatMap(([name, { reachable }]) => (reachable === false ? [name] : []));
+      const detail = unreachable.length === 0 ? {} : { unreachable };
+      return jsonReply(200, JSON.stringify({ status: "ready", ...detail }));
     } catch (error) {
       return notReady(describeStoreError(error));
     }
@@ -102,7 +108,7 @@ export function createMonitoringRoutes(options: MonitoringOptions) {
     return {
       status: 200,
       headers: { "content-type": "text/plain; version=0.0.4", "cache-control": PRIVATE_NO_STORE },
-      body,
+      body: body + renderUpstreams(upstreams()),
     };
   };
   return new Map<string, (exchange: ExchangeRequest) => FullReply | Promise<FullReply>>([
@@ -123,6 +129,25 @@ function connectionGauges(states: ReturnType<Carriers["states"]>) {
     ] as const;
   });
   return Object.fromEntries(gauges);
+}
+
+/** One that was never called is not known to be up or down. */
+function renderUpstreams(statuses: ReadonlyMap<string, UpstreamStatus>): string {
+  const all = [...statuses].map(([name, status]) => ({
+    ...status,
+    labels: `agent="${name}",upstream="${status.url}"`,
+  }));
+  if (all.length === 0) return "";
+  const known = all.filter(({ reachable }) => reachable !== undefined);
+  return [
+    "# HELP dragoman_upstream_up Whether the upstream of a remote agent could be reached when last tried.",
+    "# TYPE dragoman_upstream_up gauge",
+    ...known.map(({ labels, reachable }) => `dragoman_upstream_up{${labels}} ${reachable === true ? 1 : 0}`),
+    "# HELP dragoman_upstream_failures_total Calls that failed because the upstream could not be reached.",
+    "# TYPE dragoman_upstream_failures_total counter",
+    ...all.map(({ failures, labels }) => `dragoman_upstream_failures_total{${labels}} ${failures}`),
+    "",
+  ].join("\n");
 }
 
 /** Public, so the reason is one of a fixed set. */

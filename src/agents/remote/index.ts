@@ -1,0 +1,77 @@
+import type { Agent, AgentEvent, AgentRun, Turn } from "../../engine/agent.ts";
+import type { AgentCard, AgentProfile } from "../../model/card.ts";
+import { ProtocolError } from "../../model/errors.ts";
+import { type AgentDefinition, defineAgent } from "../define.ts";
+import { createForwardingAgent } from "../forward.ts";
+import { describeUpstream } from "./describe-upstream.ts";
+import { Upstream, type UpstreamOptions } from "./upstream.ts";
+import { UPSTREAM, type UpstreamAgent } from "./upstream-of.ts";
+
+interface UpstreamAgentOptions extends UpstreamOptions {
+  /** Take precedence over what the card of the upstream says. */
+  readonly overrides?: Partial<Pick<AgentDefinition, "name" | "description" | "skills">> &
+    Pick<AgentDefinition, "concurrency" | "onCrash" | "timeout">;
+}
+
+/**
+ * An agent that is served from a remote one. It can be called at once; `upstreamOf(agent).start()` reads the card in the
+ * background.
+ */
+export function createUpstreamAgent({ overrides = {}, ...options }: UpstreamAgentOptions): Agent {
+  const upstream = new Upstream(options);
+  const { url } = upstream.status;
+  const profileOf = (card: AgentCard | undefined): AgentProfile => {
+    const described = describeUpstream(options.agent, url, card);
+    return defineAgent({ ...described, ...overrides, run: () => undefined }).profile;
+  };
+  let shown = { card: upstream.card, profile: profileOf(upstream.card) };
+  const { description, name } = shown.profile;
+  const forwarding = createForwardingAgent({ name, description, ...overrides, peer: upstream });
+  const agent: UpstreamAgent = {
+    /** The same object until the card changes. */
+    get profile() {
+      if (upstream.card !== shown.card) shown = { card: upstream.card, profile: profileOf(upstream.card) };
+      return shown.profile;
+    },
+    get onCrash() {
+      return forwarding.onCrash;
+    },
+    concurrency: forwarding.concurrency,
+    timeoutMs: forwarding.timeoutMs,
+    run: (turn) =>
+      upstream.isConnected ? forwarding.run(turn) : connectFirst(upstream, turn, () => forwarding.run(turn)),
+    dropped: async (task) => forwarding.dropped?.(task),
+    [UPSTREAM]: upstream,
+  };
+  return agent;
+}
+
+/** What the upstream supports must be known before anything is sent to it. */
+function connectFirst(upstream: Upstream, { attempt, signal }: Turn, begin: () => AgentRun): AgentRun {
+  let run: AgentRun | undefined;
+  let failure: string | undefined;
+  return {
+    async next() {
+      if (failure !== undefined) return { done: true, value: undefined };
+      if (run === undefined) {
+        try {
+          await upstream.connect(signal, attempt > 1);
+        } catch (error) {
+          if (signal.aborted) return { done: true, value: undefined };
+          if (!ProtocolError.is(error)) throw error;
+          failure = error.message;
+          return { done: false, value: failed(failure) };
+        }
+        run = begin();
+      }
+      return run.next();
+    },
+    async return(value) {
+      return (await run?.return?.(value)) ?? { done: true, value: undefined };
+    },
+  };
+}
+
+function failed(text: string): AgentEvent {
+  return { status: "TASK_STATE_FAILED", message: { parts: [{ text }] } };
+}

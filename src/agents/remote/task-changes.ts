@@ -1,0 +1,121 @@
+import { ProtocolError } from "../../model/errors.ts";
+import type { TaskEvent } from "../../model/event.ts";
+import type { Part } from "../../model/message.ts";
+import type { StreamFrame } from "../../model/operation.ts";
+import { type Artifact, isInterrupted, isTerminal, type TaskStatus, withParts } from "../../model/task.ts";
+
+/**
+ * The frames of one task as changes. The first snapshot stays as it is. Later ones, which polling and reconnecting yield,
+ * are reduced to what has changed since, so that nothing is stored twice and a task that is polled for hours does not
+ * grow by its own size every second.
+ */
+export class TaskChanges {
+  #taskId: string | undefined;
+  #status: string | undefined;
+  #isSettled = false;
+  #isEnded = false;
+  /** Artifacts as the newest snapshot has them; those that were updated since are not in it. */
+  readonly #artifacts = new Map<string, Artifact>();
+
+  get taskId(): string | undefined {
+    return this.#taskId;
+  }
+
+  /** The task has ended, or waits for someone. */
+  get isSettled(): boolean {
+    return this.#isSettled;
+  }
+
+  /** Throws INVALID_AGENT_RESPONSE for events of another task. Nothing follows the end of a task. */
+  apply(frames: readonly StreamFrame[]): readonly StreamFrame[] {
+    const changes: StreamFrame[] = [];
+    for (const frame of frames) {
+      if ("message" in frame.event) changes.push(frame);
+      else if (!this.#isEnded) changes.push(...this.#changesOf(frame, frame.event));
+    }
+    return changes;
+  }
+
+  #changesOf(frame: StreamFrame, event: TaskEvent): readonly StreamFrame[] {
+    const isFirst = this.#taskId === undefined;
+    this.#checkTask(event);
+    if ("artifactUpdate" in event) {
+      this.#artifacts.delete(event.artifactUpdate.artifact.artifactId);
+      return [frame];
+    }
+    if ("statusUpdate" in event) {
+      this.#setStatus(event.statusUpdate.status);
+      return [frame];
+    }
+    const { artifacts = [], contextId, id: taskId, status } = event.task;
+    const known = new Map(this.#artifacts);
+    for (const artifact of artifacts) this.#artifacts.set(artifact.artifactId, artifact);
+    const isNewStatus = this.#setStatus(status);
+    if (isFirst) return [frame];
+    const place = { taskId, contextId };
+    const events: TaskEvent[] = artifacts.flatMap((artifact) => {
+      const change = changeOf(known.get(artifact.artifactId), artifact);
+      return change === undefined ? [] : [{ artifactUpdate: { ...place, ...change } }];
+    });
+    if (isNewStatus) events.push({ statusUpdate: { ...place, status } });
+    return toFrames(events, frame.number);
+  }
+
+  #checkTask(event: TaskEvent): void {
+    const id = taskIdOf(event);
+    this.#taskId ??= id;
+    if (id === this.#taskId) return;
+    throw new ProtocolError("INVALID_AGENT_RESPONSE", "The answer has events of another task.");
+  }
+
+  /** Returns whether it differs from the one before. */
+  #setStatus({ message, state }: TaskStatus): boolean {
+    this.#isEnded = isTerminal(state);
+    this.#isSettled = this.#isEnded || isInterrupted(state);
+    const status = JSON.stringify([state, message?.parts ?? []]);
+    const isNew = status !== this.#status;
+    this.#status = status;
+    return isNew;
+  }
+}
+
+function taskIdOf(event: TaskEvent): string {
+  if ("task" in event) return event.task.id;
+  return "statusUpdate" in event ? event.statusUpdate.taskId : event.artifactUpdate.taskId;
+}
+
+/** The number belongs to the last frame: a reader that has received it has received all of them. */
+function toFrames(events: readonly TaskEvent[], number: number | undefined): readonly StreamFrame[] {
+  return events.map((event, at) => {
+    const frame = { event, json: JSON.stringify(event) };
+    return number !== undefined && at === events.length - 1 ? { ...frame, number } : frame;
+  });
+}
+
+type ArtifactChange = { readonly artifact: Artifact; readonly append?: boolean };
+
+function changeOf(before: Artifact | undefined, now: Artifact): ArtifactChange | undefined {
+  if (before === undefined) return { artifact: now };
+  const { parts: partsBefore, ...headBefore } = before;
+  const { parts, ...head } = now;
+  const added = isSame(headBefore, head) ? addedParts(partsBefore, parts) : undefined;
+  if (added === undefined) return { artifact: now };
+  return added.length === 0 ? undefined : { artifact: withParts(head, added), append: true };
+}
+
+/** Parts that follow those of before; undefined if something else has changed. The last text may have grown. */
+function addedParts(before: readonly Part[], now: readonly Part[]): readonly Part[] | undefined {
+  const last = before.length - 1;
+  if (now.length < before.length) return undefined;
+  if (!before.every((part, at) => at === last || isSame(part, now[at]))) return undefined;
+  const rest = now.slice(before.length);
+  const [was, is] = [before[last], now[last]];
+  if (was === undefined || is === undefined || isSame(was, is)) return rest;
+  if (!("text" in was && "text" in is) || !is.text.startsWith(was.text)) return undefined;
+  if (!isSame({ ...was, text: "" }, { ...is, text: "" })) return undefined;
+  return [{ ...is, text: is.text.slice(was.text.length) }, ...rest];
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}

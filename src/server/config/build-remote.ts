@@ -1,0 +1,121 @@
+import { createUpstreamAgent } from "../../agents/remote/index.ts";
+import { createGuardedFetch } from "../../auth/guarded-fetch/guarded-fetch.ts";
+import { createClientCredentialsProvider } from "../../auth/login/client-credentials.ts";
+import type { ApiKeyScheme, CredentialProvider, StoredCredential } from "../../auth/login/contract.ts";
+import { acceptedSchemeSets } from "../../auth/login/security-schemes.ts";
+import { toRequestParameters } from "../../auth/login/stored-credentials.ts";
+import { parseGrpcAddress } from "../../client/transport/grpc-channels.ts";
+import type { Agent } from "../../engine/agent.ts";
+import type { AgentCard, AgentInterface } from "../../model/card.ts";
+import type { Log } from "../../model/ports.ts";
+import { isLoopback } from "../../wire/loopback.ts";
+import { systemTools } from "../clock-and-ids.ts";
+import type { AgentOverrides, RemoteSource } from "./config.ts";
+import type { RemoteCredentials } from "./schema-remote.ts";
+
+interface BuildRemoteOptions {
+  readonly strict: boolean;
+  readonly log: Log;
+}
+
+/** Names of this machine, which a card may use in place of each other. */
+const LOOPBACK_TARGETS = ["localhost", "127.0.0.0/8", "::1"];
+
+export function buildRemoteAgent(
+  name: string,
+  source: RemoteSource,
+  { timeoutMs, ...overrides }: AgentOverrides,
+  { strict, log }: BuildRemoteOptions,
+): Agent {
+  const { binding, credentials, dialect, origins = [], url } = source;
+  const hosts = [url, ...origins].map((address) => new URL(address).hostname);
+  // The configuration chose these hosts, so they may be anywhere; whatever the card names besides must be public.
+  const fetch = createGuardedFetch({
+    allow: hosts.flatMap((host) => (isLoopback(host) ? LOOPBACK_TARGETS : [host])),
+    // Calls have their own limits, and streams have none.
+    timeoutMs: Number.POSITIVE_INFINITY,
+    maxBytes: Number.POSITIVE_INFINITY,
+  });
+  const login = credentials && createLogin(credentials, isLoopback(hosts[0] as string));
+  return createUpstreamAgent({
+    agent: name,
+    url,
+    connect: {
+      fetch,
+      strict,
+      credentialOrigins: origins,
+      ...(dialect !== undefined && { dialect }),
+      ...(binding !== undefined && { binding }),
+      ...(login?.provider && { credentials: login.provider }),
+      ...(login?.keys && { keys: login.keys }),
+    },
+    mayCall: createGrpcCheck(name, url, hosts, log),
+    ...(login?.readCard && { onCard: login.readCard }),
+    ...(timeoutMs !== undefined && { answerMs: timeoutMs }),
+    ...systemTools,
+    log,
+    overrides: timeoutMs === undefined ? overrides : { ...overrides, timeout: timeoutMs },
+  });
+}
+
+/** Addresses over gRPC are resolved by its library and cannot be checked when connecting, so their hosts are. */
+function createGrpcCheck(agent: string, upstream: string, hosts: readonly string[], log: Log) {
+  const isListed = (host: string) =>
+    hosts.some((listed) => listed === host || (isLoopback(listed) && isLoopback(host)));
+  const reported = new Set<string>();
+  return ({ protocolBinding, url }: AgentInterface): boolean => {
+    if (protocolBinding.toUpperCase() !== "GRPC") return true;
+    const authority = parseGrpcAddress(url, { cardUrl: upstream })?.authority ?? "";
+    if (isListed(authority.slice(0, authority.lastIndexOf(":")))) return true;
+    if (!reported.has(authority)) {
+      log.warn({ agent, grpc: authority }, "Upstream's card names gRPC on another host, which is not called");
+    }
+    reported.add(authority);
+    return false;
+  };
+}
+
+interface Login {
+  readonly provider?: CredentialProvider;
+  readonly keys?: { readonly ak: string; readonly sk: string };
+  /** Receives every new card, which may say where a key is expected. */
+  readonly readCard?: (card: AgentCard) => void;
+}
+
+const DEFAULT_KEY_PLACE: ApiKeyScheme = { kind: "api-key", location: "header", parameter: "X-API-Key" };
+
+function createLogin(credentials: RemoteCredentials, allowLoopback: boolean): Login {
+  const { ak, apiKey, basic, bearer, header, oauth, sk } = credentials;
+  if (ak !== undefined && sk !== undefined) return { keys: { ak, sk } };
+  if (oauth !== undefined) {
+    const { clientId, clientSecret, issuer, scopes, tokenUrl } = oauth;
+    const { now } = systemTools.clock;
+    const server = tokenUrl === undefined ? { issuer: issuer ?? "" } : { tokenUrl };
+    const { fetch } = globalThis;
+    return {
+      provider: createClientCredentialsProvider({ server, clientId, clientSecret, scopes, fetch, allowLoopback, now }),
+    };
+  }
+  if (bearer !== undefined) return { provider: createFixedProvider(() => ({ kind: "bearer", token: bearer })) };
+  if (basic !== undefined) return { provider: createFixedProvider(() => ({ kind: "basic", ...basic })) };
+  if (apiKey === undefined) return {};
+  let place = header === undefined ? DEFAULT_KEY_PLACE : { ...DEFAULT_KEY_PLACE, parameter: header };
+  return {
+    provider: createFixedProvider(() => ({ ...place, key: apiKey })),
+    readCard(card) {
+      if (header === undefined) place = findKeyPlace(card) ?? DEFAULT_KEY_PLACE;
+    },
+  };
+}
+
+function createFixedProvider(credential: () => StoredCredential): CredentialProvider {
+  return {
+    headersFor: async () => toRequestParameters([credential()]).headers,
+    queryFor: async () => toRequestParameters([credential()]).query,
+  };
+}
+
+function findKeyPlace(card: AgentCard): ApiKeyScheme | undefined {
+  for (const { scheme } of acceptedSchemeSets(card).flat()) if (scheme.kind === "api-key") return scheme;
+  return undefined;
+}
