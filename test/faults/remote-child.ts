@@ -1,0 +1,16 @@
+/** The process that is killed: serves one remote agent for each dialect from one file. */
+import { buildAgents } from "../../src/server/config/build-agents.ts";
+import { parseConfig } from "../../src/server/config/load.ts";
+import { serve } from "../../src/server/serve.ts";
+
+const [file = ""] = process.argv.slice(2);
+
+const config = parseConfig(process.env.REMOTE_AGENTS ?? "", {
+  source: "dragoman.yaml",
+  folder: process.cwd(),
+  environment: {},
+});
+const agents = Object.fromEntries(await buildAgents(config));
+const server = await serve({ agents, store: `sqlite:${file}`, port: 0 });
+process.send?.({ url: server.url });
+process.on("disconnect", () => process.exit(1));
