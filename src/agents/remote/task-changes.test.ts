@@ -1,0 +1,90 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { LogEntry, type TaskEvent } from "../../model/event.ts";
+import { TaskFold } from "../../model/fold.ts";
+import type { StreamFrame } from "../../model/operation.ts";
+import type { Task, TaskState } from "../../model/task.ts";
+import { TaskChanges } from "./task-changes.ts";
+
+const PLACE = { taskId: "t", contextId: "c" };
+
+const frameOf = (event: TaskEvent, number?: number): StreamFrame => ({
+  event,
+  json: JSON.stringify(event),
+  ...(number !== undefined && { number }),
+});
+
+const taskOf = (texts: readonly string[], state: TaskState = "TASK_STATE_WORKING", id = "t"): Task => ({
+  id,
+  contextId: "c",
+  status: { state },
+  artifacts: [{ artifactId: "a", parts: texts.map((text) => ({ text })) }],
+});
+
+test("a snapshot that follows another is reduced to what was added", () => {
+  const changes = new TaskChanges();
+  const first = frameOf({ task: taskOf(["one"]) });
+  expect(changes.apply([first])).toEqual([first]);
+  expect(changes.apply([frameOf({ task: taskOf(["one"]) })])).toEqual([]);
+  const [more, done] = changes.apply([frameOf({ task: taskOf(["one two", "three"], "TASK_STATE_COMPLETED") }, 7)]);
+  expect(more?.event).toEqual({
+    artifactUpdate: {
+      ...PLACE,
+      artifact: { artifactId: "a", parts: [{ text: " two" }, { text: "three" }] },
+      append: true,
+    },
+  });
+  expect(more).not.toHaveProperty("number");
+  expect(done).toMatchObject({ event: { statusUpdate: { status: { state: "TASK_STATE_COMPLETED" } } }, number: 7 });
+  expect(changes.isSettled).toBe(true);
+});
+
+test("what was rewritten replaces what was there", () => {
+  const changes = new TaskChanges();
+  changes.apply([frameOf({ task: taskOf(["one"]) })]);
+  expect(changes.apply([frameOf({ task: taskOf(["two"]) })]).map(({ event }) => event)).toEqual([
+    { artifactUpdate: { ...PLACE, artifact: { artifactId: "a", parts: [{ text: "two" }] } } },
+  ]);
+});
+
+test("nothing follows the end, and events of another task are refused", () => {
+  const changes = new TaskChanges();
+  changes.apply([frameOf({ task: taskOf([], "TASK_STATE_FAILED") })]);
+  expect(changes.apply([frameOf({ task: taskOf(["late"]) })])).toEqual([]);
+  const other = new TaskChanges();
+  other.apply([frameOf({ task: taskOf([]) })]);
+  expect(() => other.apply([frameOf({ task: taskOf([], "TASK_STATE_WORKING", "u") })])).toThrow(/another task/);
+});
+
+/** Text of the artifact after these events, as a task's log has it. */
+function foldedText(frames: readonly StreamFrame[]): string {
+  const events = frames.map(({ event }) => event as TaskEvent);
+  const begun: TaskEvent = { task: { id: "t", contextId: "c", status: { state: "TASK_STATE_SUBMITTED" } } };
+  const [first] = events;
+  const unfolded = first !== undefined && "task" in first ? events : [begun, ...events];
+  const fold = new TaskFold();
+  unfolded.forEach((event, at) => void fold.apply(LogEntry.of(at + 1, event)));
+  const [artifact] = fold.toTask().artifacts ?? [];
+  return (artifact?.parts ?? []).map((part) => ("text" in part ? part.text : "")).join("");
+}
+
+test("however chunks and snapshots alternate, the changes fold to the newest text", () => {
+  const step = fc.record({ text: fc.string({ maxLength: 4 }), kind: fc.constantFrom("chunk", "snapshot", "both") });
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 1, maxLength: 12 }), (steps) => {
+      const changes = new TaskChanges();
+      const seen: StreamFrame[] = [];
+      let text = "";
+      for (const { kind, text: added } of steps) {
+        const isFirst = text === "" && seen.length === 0;
+        text += added;
+        const chunk = frameOf({
+          artifactUpdate: { ...PLACE, artifact: { artifactId: "a", parts: [{ text: added }] }, append: !isFirst },
+        });
+        const snapshot = frameOf({ task: taskOf([text]) });
+        seen.push(...changes.apply(kind === "both" ? [chunk, snapshot] : [kind === "chunk" ? chunk : snapshot]));
+      }
+      expect(foldedText(seen)).toBe(text);
+    }),
+  );
+});
