@@ -28,6 +28,8 @@ interface ActiveRun {
   /** Undefined between two turns. */
   run: TurnRun | undefined;
   cancelGraceTimer: (() => void) | undefined;
+  /** Of the turn, if its agent has one. */
+  stopTimeout: (() => void) | undefined;
   readonly leaveQueue: () => void;
 }
 
@@ -113,6 +115,7 @@ export class Runner {
       live,
       run: undefined,
       cancelGraceTimer: undefined,
+      stopTimeout: undefined,
       leaveQueue: once(() => live.served.queue.leave()),
     };
     this.#running.set(live.id, running);
@@ -129,8 +132,11 @@ export class Runner {
         live.beginTurn(queued.number ?? 1);
         // The turn before asked what this message, which came meanwhile, answers.
         if (live.state === "TASK_STATE_INPUT_REQUIRED") live.pushStatus("TASK_STATE_WORKING");
-        const reply = await this.#runTurn(running, live.served.agent, queued);
+        const end = await this.#beginTurn(running, live.served.agent, queued).drive();
+        running.stopTimeout?.();
+        running.run = undefined;
         live.endTurn();
+        const reply = end.kind === "message" ? end.message : undefined;
         if (reply !== undefined) await this.#answer(live, reply);
       }
       // It would have completed with a turn before if no message had waited, which then turned out to be a repeat.
@@ -148,15 +154,15 @@ export class Runner {
     live.deactivate();
   }
 
-  /** One message, one turn. Returns the message of an agent that answered without a task. */
-  async #runTurn(running: ActiveRun, agent: Agent, queued: QueuedTurn): Promise<Message | undefined> {
+  /** One message, one turn. */
+  #beginTurn(running: ActiveRun, agent: Agent, queued: QueuedTurn): TurnRun {
     const { live } = running;
     const turn = new RunningTurn(this.#context, this.committer, live, queued, queued.caller);
     const run = new TurnRun(this.#context, live, agent, turn);
     running.run = run;
     if (live.state === "TASK_STATE_SUBMITTED") this.committer.addParticipant(run);
     const { timeoutMs } = agent;
-    const stopTimer =
+    running.stopTimeout =
       timeoutMs === undefined
         ? undefined
         : this.#context.clock.after(timeoutMs, () => {
@@ -164,10 +170,7 @@ export class Runner {
             live.end("TASK_STATE_FAILED", textDraft(statusText("agentTimedOut", timeoutMs / 1000)));
             running.leaveQueue();
           });
-    const end = await run.drive();
-    stopTimer?.();
-    running.run = undefined;
-    return end.kind === "message" ? end.message : undefined;
+    return run;
   }
 
   /** The agent answered with a plain message: the task that was kept for it is taken back, unless a caller knows it. */

@@ -172,10 +172,15 @@ export class LiveTask extends TaskLog {
    * Resolves when the committed task is terminal or interrupted, or with the message that took its place. Rejects if
    * this node lost the task on the way.
    */
-  async whenSettled(): Promise<Message | undefined> {
-    while (!this.#isSettled()) await this.waiters().waitFor("settled");
-    if (this.lostError !== undefined) throw this.lostError;
-    return this.#decision ?? undefined;
+  whenSettled(): Promise<Message | undefined> {
+    return new Promise((resolve, reject) => {
+      const settle = () => {
+        if (!this.#isSettled()) this.waiters().on("settled", settle);
+        else if (this.lostError !== undefined) reject(this.lostError);
+        else resolve(this.#decision ?? undefined);
+      };
+      settle();
+    });
   }
 
   /** Resolves when the committed task is terminal. Rejects if this node lost the task on the way. */

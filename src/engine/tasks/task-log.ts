@@ -217,12 +217,11 @@ export abstract class TaskLog implements Scope, Committable {
     this.#turn = undefined;
     this.#writtenTaken = this.#writtenCharacters;
     const expect = this.fold.number;
-    const entries: LogEntry[] = [];
-    for (const { event, received, request } of events) {
+    const entries = events.map(({ event, received, request }, index) => {
       const frame = ChunkFrame.of(event, this.#chunkFrame);
       if (frame !== undefined) this.#chunkFrame = frame;
-      entries.push(LogEntry.of(expect + 1 + entries.length, event, received, request, frame));
-    }
+      return LogEntry.of(expect + 1 + index, event, received, request, frame);
+    });
     this.#inFlight = { events, entries, turn, release, begins: this.#beginsNext, marks: this.#marks };
     this.#beginsNext = undefined;
     this.#marks = 0;

@@ -31,7 +31,7 @@ export class TaskWaiters {
 
   notify(occasion: TaskMilestone): void {
     const calls = this.#calls;
-    if (calls.length === 0) return;
+    if (!calls.some((listener) => listener.occasion === occasion)) return;
     this.#calls = calls.filter((listener) => listener.occasion !== occasion);
     for (const listener of calls) if (listener.occasion === occasion) listener.call();
   }
