@@ -55,19 +55,21 @@ interface Comparison extends Omit<Scenario, "run"> {
   /** Numbers of requests (or streams, or messages), never times: every contestant then does all of its work. */
   counts: { readonly warmUp: number; readonly measured: number; readonly quick: number };
   load(contestant: Contestant, context: Context, entry: Entry): (count: number) => Promise<LoadResult>;
+  /** Where the load takes its time, the same work in less of it. Default: `load`. */
+  warmUp?: Comparison["load"];
   /** Units within each request that the CPU is counted by. Default: 1. */
   unitsEach?(context: Context): number;
 }
 
 /** A scenario that puts the same load on all entries. */
-export function comparison({ entries, counts, load, unitsEach, ...scenario }: Comparison): Scenario {
+export function comparison({ entries, counts, load, warmUp = load, unitsEach, ...scenario }: Comparison): Scenario {
   return {
     ...scenario,
     run: (context, record) =>
       compare(context, record, entries, async (contestant, entry) => {
         const { share = 1 } = entry;
+        await warmUp(contestant, context, entry)(Math.ceil(context.size(counts.warmUp, counts.quick) * share));
         const run = load(contestant, context, entry);
-        await run(Math.ceil(context.size(counts.warmUp, counts.quick) * share));
         const measured = Math.ceil(context.size(counts.measured, counts.quick) * share);
         return costOf(contestant, () => run(measured), unitsEach?.(context));
       }),
