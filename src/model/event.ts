@@ -65,7 +65,8 @@ export class ChunkFrame {
     if (!("artifactUpdate" in event)) return undefined;
     const { artifactUpdate } = event;
     if (!isTextChunk(artifactUpdate)) return undefined;
-    return earlier !== undefined && earlier.#fits(artifactUpdate) ? earlier : new ChunkFrame(artifactUpdate);
+    if (earlier === undefined || !earlier.#fits(artifactUpdate)) return new ChunkFrame(artifactUpdate);
+    return earlier;
   }
 
   #fits({ taskId, contextId, artifact: { artifactId, name } }: TaskArtifactUpdate): boolean {
