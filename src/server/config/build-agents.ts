@@ -16,7 +16,8 @@ export interface BuildOptions {
 }
 
 /**
- * The agents of a configuration by name, in file order. Throws an AgentModuleError for a module that cannot be used.
+ * The agents of a configuration by name, in file order. Throws an AgentModuleError for a module that cannot be used,
+ * and a ConfigError for a workflow.
  */
 export async function buildAgents(config: DragomanConfig, options: BuildOptions = {}): Promise<Map<string, Agent>> {
   const agents = new Map<string, Agent>();
@@ -44,7 +45,7 @@ function once<T>(load: () => Promise<T>): () => Promise<T> {
 export async function buildAgent(
   name: string,
   agent: AgentConfig,
-  config: Pick<DragomanConfig, "limits" | "server" | "strict" | "times">,
+  config: Pick<DragomanConfig, "agents" | "folder" | "limits" | "server" | "strict" | "times">,
   options: BuildOptions = {},
 ): Promise<Agent> {
   const { source, overrides } = agent;
@@ -91,6 +92,13 @@ export async function buildAgent(
     case "remote": {
       const { buildRemoteAgent } = await import("./build-remote.ts");
       return buildRemoteAgent(name, source, overrides, { strict: config.strict, log: options.log ?? SILENT_LOG });
+    }
+    case "workflow": {
+      const { createWorkflowAgent } = await import("../../agents/workflow/index.ts");
+      const { loadAgentWorkflow } = await import("./workflows.ts");
+      const { agents, folder } = config;
+      const workflow = await loadAgentWorkflow(source, agents.keys(), { source: `agents.${name}.workflow`, folder });
+      return withOverrides(createWorkflowAgent({ workflow, name: workflow.name ?? name }), overrides);
     }
   }
 }

@@ -40,6 +40,8 @@ export type AgentSource =
       readonly stderr: "log" | "caller";
     }
   | ({ readonly kind: "link"; readonly patienceMs?: number } & DialInCredentials)
+  /** One of the two. */
+  | { readonly kind: "workflow"; readonly file?: string; readonly inline?: object }
   | RemoteSource;
 
 export interface RemoteSource {
@@ -105,9 +107,8 @@ export function toConfig(parsed: ParsedConfig, folder: string, findOrigins: () =
 }
 
 function toAgentConfig(parsed: ParsedAgent, folder: string): AgentConfig {
-  const { use, module, isolate, exec, link, format, cwd, env, stderr, streaming, requiredExtension, ...common } =
-    parsed;
-  const { remote, dialect, binding, credentials, origins, timeout, ...rest } = common;
+  const { use, module, isolate, exec, link, workflow, format, cwd, env, stderr, ...others } = parsed;
+  const { streaming, requiredExtension, remote, dialect, binding, credentials, origins, timeout, ...rest } = others;
   return {
     source: toSource(parsed, folder),
     overrides: timeout === undefined ? rest : { ...rest, timeoutMs: timeout },
@@ -116,7 +117,7 @@ function toAgentConfig(parsed: ParsedAgent, folder: string): AgentConfig {
 
 function toSource(parsed: ParsedAgent, folder: string): AgentSource {
   const { use, module, isolate = false, exec, link, format = "text", cwd = ".", env = {}, stderr = "log" } = parsed;
-  const { streaming, requiredExtension } = parsed;
+  const { streaming, requiredExtension, workflow } = parsed;
   if (use !== undefined) {
     const given = { ...(streaming !== undefined && { streaming }), ...(requiredExtension && { requiredExtension }) };
     return { kind: "builtin", use, ...given };
@@ -128,6 +129,8 @@ function toSource(parsed: ParsedAgent, folder: string): AgentSource {
   }
   const { remote: url, dialect, binding, credentials, origins } = parsed;
   if (url !== undefined) return { kind: "remote", url, ...omitUndefined({ dialect, binding, credentials, origins }) };
+  if (typeof workflow === "string") return { kind: "workflow", file: resolve(folder, workflow) };
+  if (workflow !== undefined) return { kind: "workflow", inline: workflow };
   const [program, ...values] = exec ?? [];
   if (program === undefined) throw new TypeError("An agent of no kind was not refused.");
   return { kind: "process", command: [program, ...values], format, cwd: resolve(folder, cwd), env, stderr };

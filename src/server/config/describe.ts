@@ -113,6 +113,7 @@ function* agentValues(path: string, agent: AgentConfig): ShownValues {
     if (patienceMs !== undefined) yield [`${path}.link.patience`, formatDuration(patienceMs)];
   }
   if (source.kind === "remote") yield* remoteValues(path, source);
+  if (source.kind === "workflow") yield [`${path}.workflow`, source.file ?? "inline"];
   const { skills, timeoutMs, ...rest } = overrides;
   yield* membersOf(path, rest);
   if (skills !== undefined) yield [`${path}.skills`, skills.map((skill) => skill.id)];

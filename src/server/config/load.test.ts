@@ -210,7 +210,7 @@ describe("what is wrong with a configuration", () => {
       "agents: { 'a b': { use: echo } }",
       "dragoman.yaml:1:11: agents.a b: must be letters, digits, dots, dashes and underscores",
     ],
-    ["agents: { a: {} }", "dragoman.yaml:1:14: agents.a: needs one of use, module, exec, link, remote"],
+    ["agents: { a: {} }", "dragoman.yaml:1:14: agents.a: needs one of use, module, exec, link, remote, workflow"],
     [
       "agents: { a: { use: echo, module: x.ts } }",
       "dragoman.yaml:1:14: agents.a: has use and module; an agent is only one of them",
@@ -396,7 +396,7 @@ describe("what is wrong with a configuration", () => {
     expect(problemsOf(`${ECHO}${line}`)).toEqual([expect.stringContaining(`${path}: not available in this version`)]);
   });
 
-  it.each(["workflow: w.yaml", "llm: {}"])("says so of an agent with %s", (line) => {
+  it.each(["llm: {}"])("says so of an agent with %s", (line) => {
     expect(problemsOf(`agents: { a: { ${line} } }`)).toEqual([
       expect.stringMatching(/^dragoman.yaml:1:16: agents\.a\.\w+: not available in this version/),
     ]);
@@ -454,7 +454,6 @@ registry: { peers: [] }
   it("is refused only for what is not available", () => {
     const problems = problemsOf(text, { ALICE_KEY: "a", TELEGRAM_TOKEN: "t" });
     expect(problems.map((problem) => problem.split(": ").slice(1).join(" "))).toEqual([
-      "agents.article.workflow not available in this version (workflows)",
       "agents.helper.llm not available in this version (language model agents)",
       "channels not available in this version (chat channels)",
       "registry not available in this version (the registry)",

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { hasErrorCode } from "../../model/errors.ts";
+import type { ParseOptions as WorkflowParseOptions } from "../../workflow/load.ts";
 import { type Environment, YamlDocument } from "../../yaml/document.ts";
 import {
   ConfigError,
@@ -15,7 +16,8 @@ import {
 import { type DragomanConfig, type Origin, toConfig } from "./config.ts";
 import { describeReservedKey } from "./problems.ts";
 import { checkRules } from "./rules.ts";
-import { configSchema } from "./schema.ts";
+import { configSchema, type ParsedConfig } from "./schema.ts";
+import { inlineProblems, isInsideWorkflow } from "./workflows.ts";
 
 /** Command line options that override the file. */
 export interface ConfigOverrides {
@@ -88,7 +90,7 @@ async function readText(file: string): Promise<string> {
 
 /** Like `loadConfig`, for a text in memory. */
 export function parseConfig(text: string, options: ParseOptions): DragomanConfig {
-  const parseDocument = () => new YamlDocument(text, options.source, options);
+  const parseDocument = () => new YamlDocument(text, options.source, { ...options, isVerbatim: isInsideWorkflow });
   let parsedDocument: YamlDocument | undefined;
   const findDocument = () => {
     parsedDocument ??= parseDocument();
@@ -109,6 +111,7 @@ export function parseConfig(text: string, options: ParseOptions): DragomanConfig
       : { source: options.source, ...document.position(path, { atKey: atKey === true }) };
     problems.push({ ...place, path: name, message });
   }
+  problems.push(...workflowProblems(parsed, findDocument, options));
   if (problems.length > 0 || parsed === undefined) throw new ConfigError(problems.sort(byPlace));
   // Few ask for origins, so the text is kept and parsed again, not its many times larger tree.
   const findOrigins = () => originsOf(values, parseDocument(), options.source, overridden);
@@ -141,6 +144,23 @@ function countKeys(value: unknown): number {
   let keys = Array.isArray(value) ? 0 : Object.keys(value).length;
   for (const member of Object.values(value)) keys += countKeys(member);
   return keys;
+}
+
+/** Workflows in files of their own are read when their agents are built. */
+function workflowProblems(
+  parsed: ParsedConfig | undefined,
+  findDocument: () => YamlDocument,
+  { source, folder }: ParseOptions,
+): readonly Problem[] {
+  const agents = Object.entries(parsed?.agents ?? {});
+  const names = agents.map(([name]) => name);
+  return agents.flatMap(([name, { workflow }]) => {
+    if (typeof workflow !== "object") return [];
+    const path = ["agents", name, "workflow"];
+    const position: WorkflowParseOptions["position"] = (inside, how) =>
+      findDocument().position([...path, ...inside], how);
+    return inlineProblems(workflow, names, { source, folder, path, position });
+  });
 }
 
 /** The schema is used once or twice: compiling it costs more than it saves. */

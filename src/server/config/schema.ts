@@ -51,7 +51,7 @@ const skill = z.strictObject({
   scopes: optional(z.array(text), "Scopes that a caller needs to ask for it by its id."),
 });
 
-export const AGENT_KINDS = ["use", "module", "exec", "link", "remote"] as const;
+export const AGENT_KINDS = ["use", "module", "exec", "link", "remote", "workflow"] as const;
 export const EXEC_ONLY = ["format", "cwd", "env", "stderr"] as const;
 export const MODULE_ONLY = ["isolate"] as const;
 export const TCK_ONLY = ["streaming", "requiredExtension"] as const;
@@ -87,6 +87,10 @@ const agent = z.strictObject({
   ),
   link: dialIn,
   ...remoteKeys,
+  workflow: optional(
+    z.union([text, z.record(z.string(), z.unknown())], { error: "must be a file or the content of one" }),
+    "File with a workflow, relative to this file, or its content. `${…}` in it is not expanded.",
+  ),
   name: optional(text, "Name on the card, instead of the agent's own."),
   description: optional(text, "Description on the card, instead of the agent's own."),
   skills: optional(z.array(skill).min(1), "Skills on the card, instead of the agent's own."),
@@ -307,7 +311,7 @@ export const configSchema = z.strictObject({
   default: optional(text, "Name of the agent that is also served at the root; default: the first."),
   agents: z
     .record(z.string().regex(AGENT_NAME, { error: "must be letters, digits, dots, dashes and underscores" }), agent)
-    .describe("Agents by name; each has exactly one of `use`, `module`, `exec`, `link` and `remote`."),
+    .describe("Agents by name; each has exactly one of `use`, `module`, `exec`, `link`, `remote` and `workflow`."),
   auth: auth.prefault({}).describe("Who may call. Default: anyone on this machine."),
   signing: optional(signing, "Signs the cards of all agents; the public key is at `/.well-known/jwks.json`."),
   ...sectionSchemas,

@@ -7,8 +7,8 @@ import { buildAgent, type DragomanConfig } from "./index.ts";
 
 const DEBOUNCE_MS = 100;
 const IGNORED_FOLDERS = new Set(["node_modules", "dist"]);
-/** Changes of other files beside a module, logs and databases for instance, are ignored. */
-const SOURCE_FILE = /\.(?:[cm]?[jt]sx?|json)$/;
+/** Changes of other files beside a module or workflow, logs and databases for instance, are ignored. */
+const SOURCE_FILE = /\.(?:[cm]?[jt]sx?|json|ya?ml)$/;
 
 interface WatchedConfig {
   readonly file: string;
@@ -17,7 +17,7 @@ interface WatchedConfig {
 }
 
 /**
- * Reloads agents when files beside their modules or their entries in the configuration change. If loading fails, the
+ * Reloads agents when files beside their modules or workflows or their entries in the configuration change. If loading fails, the
  * previous version stays in use and the error is logged.
  */
 export function watchModules(
@@ -67,15 +67,12 @@ function createReloader(started: DragomanConfig, server: Pick<DragomanServer, "r
   };
   return {
     folders(): ReadonlySet<string> {
-      const sources = [...current.agents.values()].map(({ source }) => source);
-      return new Set(sources.flatMap((source) => (source.kind === "module" ? [dirname(source.file)] : [])));
+      return new Set([...current.agents.values()].flatMap((agent) => folderOf(agent) ?? []));
     },
-    /** Reloads the modules in a folder. */
+    /** Reloads the modules and workflows in a folder. */
     reload: (folder: string) =>
       enqueue(async () => {
-        for (const [name, agent] of current.agents) {
-          if (agent.source.kind === "module" && dirname(agent.source.file) === folder) await replace(name, agent);
-        }
+        for (const [name, agent] of current.agents) if (folderOf(agent) === folder) await replace(name, agent);
       }),
     /** Applies changes of served agents, and reports changes that require a restart. */
     configure: (load: () => Promise<DragomanConfig>, file: string) =>
@@ -96,6 +93,12 @@ function createReloader(started: DragomanConfig, server: Pick<DragomanServer, "r
         if (restart.length > 0) log.warn({ file, restart }, `Restart to apply: ${restart.join(", ")}`);
       }),
   };
+}
+
+/** Where the code or the workflow of an agent is; undefined if that is nowhere but in the configuration. */
+function folderOf({ source }: AgentConfig): string | undefined {
+  if (source.kind === "module") return dirname(source.file);
+  return source.kind === "workflow" && source.file !== undefined ? dirname(source.file) : undefined;
 }
 
 /** Dial-in agents are registered with the acceptor when the server starts. */
