@@ -46,6 +46,8 @@ class Forwarding {
   readonly #peer: Peer;
   readonly #policy: Agent["onCrash"];
   readonly #child: ChildTask;
+  /** The peer's stream was left for another message of the caller. */
+  #hasLeft = false;
   #cancelling: Promise<void> | undefined;
 
   constructor(turn: Turn, peer: Peer, policy: Agent["onCrash"]) {
@@ -73,7 +75,7 @@ class Forwarding {
       if (reply !== undefined || this.#child.isSettled || signal.aborted) return reply;
       yield failed(statusText("answerBrokeOff"));
     } catch (error) {
-      if (signal.aborted) return undefined;
+      if (signal.aborted || this.#hasLeft) return undefined;
       if (!ProtocolError.is(error)) throw error;
       yield failed(error.message);
     } finally {
@@ -102,7 +104,15 @@ class Forwarding {
   }
 
   async *#forward(frames: FrameStream): AsyncGenerator<AgentEvent, MessageDraft | undefined, undefined> {
+    const { followUp } = this.#turn;
     const reading = this.#child.read(frames, (event, isStale) => (isStale ? [] : this.#translate(event)));
+    // An authorisation may be given elsewhere, so its task is followed until the caller answers here.
+    const leaveForReply = () => {
+      if (!this.#child.isSettled) return;
+      this.#hasLeft = true;
+      void this.#child.leave();
+    };
+    followUp?.addEventListener("abort", leaveForReply, { once: true });
     try {
       for (;;) {
         const step = await reading.next();
@@ -112,8 +122,10 @@ class Forwarding {
         yield* items;
         // Stored together with the last event of the frame, so that a resumed run continues with the next frame.
         if (last !== undefined) yield number === undefined ? last : { ...last, checkpoint: number };
+        if (this.#child.isSettled && followUp?.aborted === true) return undefined;
       }
     } finally {
+      followUp?.removeEventListener("abort", leaveForReply);
       await reading.return(undefined);
     }
   }

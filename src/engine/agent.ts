@@ -66,6 +66,8 @@ export interface Turn {
    * which the run continues elsewhere or later, the reason is a ProtocolError with the code UNAVAILABLE.
    */
   readonly signal: AbortSignal;
+  /** Aborted when another message for the task waits for this turn to end. */
+  readonly followUp?: AbortSignal;
   readonly memory: TurnMemory;
   /** 1, and more after a crash. */
   readonly attempt: number;

@@ -337,6 +337,17 @@ describe("an upstream that", () => {
     expect((await clientOf(gateway).list({})).tasks).toMatchObject([{ status: { state: "TASK_STATE_COMPLETED" } }]);
   });
 
+  test("waits for an answer after it asked for authorisation gets it", async () => {
+    const { server } = await startUpstream();
+    const gateway = await startGateway({ far: { remote: `${server.url}/agents/stage` } });
+    const asked = await clientOf(gateway).task("auth Log in there");
+    expect(asked.status.state).toBe("TASK_STATE_AUTH_REQUIRED");
+    const stream = await clientOf(gateway).stream(userMessage("artifact thanks", { taskId: asked.id }));
+    await stream.rest();
+    const done = await clientOf(gateway).get(asked.id);
+    expect([done.status.state, textOfArtifacts(done)]).toEqual(["TASK_STATE_COMPLETED", "thanks"]);
+  });
+
   test("floods is cut off at the limit of a task, and cancelled", async () => {
     const { server, stage } = await startUpstream();
     const gateway = await startGateway(

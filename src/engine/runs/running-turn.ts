@@ -23,6 +23,7 @@ export class RunningTurn implements Turn {
   #abort: AbortController | undefined;
   #aborted: Error | undefined;
   #memory: DurableMemory | undefined;
+  #followUp: AbortController | undefined;
 
   constructor(context: EngineContext, committer: Committer, live: LiveTask, queued: QueuedTurn, caller: Caller) {
     this.#context = context;
@@ -64,6 +65,16 @@ export class RunningTurn implements Turn {
       if (this.#aborted !== undefined) this.#abort.abort(this.#aborted);
     }
     return this.#abort.signal;
+  }
+
+  get followUp(): AbortSignal {
+    if (this.#followUp === undefined) {
+      const controller = new AbortController();
+      this.#followUp = controller;
+      if (this.#live.openTurns > 1) controller.abort();
+      else this.#live.onTurnAdded(() => controller.abort());
+    }
+    return this.#followUp.signal;
   }
 
   get memory(): TurnMemory {

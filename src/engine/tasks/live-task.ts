@@ -50,6 +50,7 @@ export class LiveTask extends TaskLog {
   #messageBytes: number;
   #visible: boolean;
   #onReveal: (() => void) | undefined;
+  #onTurnAdded: (() => void) | undefined;
   /** Undefined while it is open whether the answer is this task; then null, or the message that is the answer. */
   #decision: Message | null | undefined;
   #refusal: RefusedWrite["refusal"] | undefined;
@@ -108,6 +109,12 @@ export class LiveTask extends TaskLog {
 
   addTurn(turn: QueuedTurn): void {
     this.#turns.push(turn);
+    this.#onTurnAdded?.();
+  }
+
+  /** For the turn that runs. */
+  onTurnAdded(listener: () => void): void {
+    this.#onTurnAdded = listener;
   }
 
   endTurn(): void {
