@@ -1,8 +1,7 @@
 import type { Agent, AgentEvent, MessageDraft, Turn } from "../engine/agent.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { TaskArtifactUpdate, TaskEvent } from "../model/event.ts";
-import { EXTENSIONS } from "../model/extensions.ts";
-import type { JsonObject } from "../model/json.ts";
+import { withoutHops } from "../model/extensions.ts";
 import type { Message } from "../model/message.ts";
 import type { FrameStream, SendInput } from "../model/operation.ts";
 import { statusText } from "../model/status-texts.ts";
@@ -157,6 +156,7 @@ class Forwarding {
 
   async #input(): Promise<SendInput> {
     const { acceptedOutputModes, caller, history, message, task } = this.#turn;
+    // The peer gets the hops incremented.
     const metadata = withoutHops(this.#turn.metadata);
     const isFirst = history.length === 0;
     const waiting = isFirst ? undefined : await this.#child.waiting();
@@ -170,13 +170,6 @@ class Forwarding {
       ...(metadata === undefined ? undefined : { metadata }),
     };
   }
-}
-
-/** Removes the hops of the incoming request; the peer receives them incremented. */
-function withoutHops(metadata: JsonObject | undefined): JsonObject | undefined {
-  if (metadata?.[EXTENSIONS.hops] === undefined) return metadata;
-  const { [EXTENSIONS.hops]: _hops, ...rest } = metadata;
-  return Object.keys(rest).length === 0 ? undefined : rest;
 }
 
 function toArtifact(update: Omit<TaskArtifactUpdate, "taskId" | "contextId">): AgentEvent[] {

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { ProtocolError } from "../model/errors.ts";
+import { withoutHops } from "../model/extensions.ts";
 import type { CallContext, SendInput } from "../model/operation.ts";
 import type { IdempotencyRecord, Scope, TaskHead } from "../store/contract.ts";
 
@@ -19,12 +20,13 @@ export function fromHead(head: TaskHead) {
 
 /**
  * Two sends are the same when their content is, in whatever order of members; how the answer is wanted does not count,
- * nor does the id of the message: in some dialects there is none, and every request gets a new one.
+ * nor does the id of the message: in some dialects there is none, and every request gets a new one. Nor do hops: an
+ * agent that repeats a send after a restart may have another address.
  */
 export function computeFingerprint({ message, metadata, chosenId }: SendInput): string {
   const { messageId: _, ...content } = message;
   return createHash("sha256")
-    .update(JSON.stringify([content, metadata, chosenId], sortKeys))
+    .update(JSON.stringify([content, withoutHops(metadata), chosenId], sortKeys))
     .digest("base64url");
 }
 

@@ -69,6 +69,13 @@ export function withHops(metadata: JsonObject | undefined, { hops, ancestors }: 
   return { ...metadata, [EXTENSIONS.hops]: { hops: hops + 1, ancestors } };
 }
 
+/** Metadata of a request without how it came here. */
+export function withoutHops(metadata: JsonObject | undefined): JsonObject | undefined {
+  if (metadata?.[EXTENSIONS.hops] === undefined) return metadata;
+  const { [EXTENSIONS.hops]: _hops, ...rest } = metadata;
+  return Object.keys(rest).length === 0 ? undefined : rest;
+}
+
 function isStringList(value: JsonValue): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }

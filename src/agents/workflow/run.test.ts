@@ -443,37 +443,3 @@ describe("a step that fails", () => {
     ]);
   });
 });
-
-describe("an agent that cannot be trusted", () => {
-  it("is stopped when it returns more than a run can keep", async () => {
-    const text = "x".repeat(1024 * 1024);
-    let chunks = 0;
-    const harness = await startWorld({
-      workflow: workflowOf({ a: {} }, []),
-      agents: {
-        a: agentOf(async function* (turn) {
-          while (!turn.signal.aborted && chunks < 100) {
-            yield chunk("text", text, chunks++ > 0);
-            await settle(1);
-          }
-        }),
-      },
-    });
-    const task = await harness.task("x");
-    expect(statusTextOf(task)).toBe("Step a failed: The agent returned more than 16777216 characters.");
-    expect(chunks).toBeLessThan(100);
-  });
-
-  it("calls itself only as often as the loop guard allows", async () => {
-    const harness = await startWorld({ workflow: workflowOf({ again: { agent: "agent" } }), agents: {} });
-    const task = await harness.task("x");
-    expect(task.status.state).toBe("TASK_STATE_FAILED");
-    expect(statusTextOf(task)).toContain("more than the 8 allowed");
-    expect(harness.engine.load.tasks).toBe(0);
-  });
-
-  it("that does not exist is named", async () => {
-    const harness = await startWorld({ workflow: workflowOf({ a: { agent: "nobody" } }), agents: {} });
-    expect(statusTextOf(await harness.task("x"))).toBe('Step a failed: There is no agent "nobody".');
-  });
-});

@@ -12,7 +12,7 @@ import {
   textDraft,
 } from "../testing/agents.ts";
 import { promptly, settle } from "../testing/fake-clock.ts";
-import { framesOf, Harness } from "../testing/harness.ts";
+import { callOf, framesOf, Harness } from "../testing/harness.ts";
 import { createStoreGate } from "../testing/stores.ts";
 
 const POLICIES = ["fail", "resume"] as const;
@@ -144,6 +144,17 @@ describe("a repeated send with the same key", () => {
       harness.send("two", { key: "other", messageId: "m" }),
     ]);
     expect(both.map(({ status: how }) => how).sort()).toEqual(["fulfilled", "rejected"]);
+  });
+
+  test("of an agent that was restarted at another address is the same send", async () => {
+    const harness = await Harness.start({ agent: echo() });
+    const send = (ancestor: string) => {
+      const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "hello" }] } as const;
+      const call = { ...callOf({ key: "key" }), hops: { hops: 0, ancestors: [ancestor] } };
+      return harness.engine.agent("agent").dispatch({ kind: "send", message }, call);
+    };
+    const [first, again] = [await send("http://one"), await send("http://two")];
+    expect(again).toEqual(first);
   });
 
   test("of another owner, tenant or agent is another send", async () => {
