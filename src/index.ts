@@ -3,6 +3,12 @@
 export type { AgentDefinition, SkillDefinition } from "./agents/define.ts";
 export { defineAgent } from "./agents/define.ts";
 export type { AgentTurn, ArtifactOptions } from "./agents/turn.ts";
+export {
+  createWorkflowAgent,
+  readProgress,
+  type StepProgress,
+  type WorkflowAgentOptions,
+} from "./agents/workflow/index.ts";
 export { GuardedFetchError, type GuardedFetchErrorCode } from "./auth/guarded-fetch/errors.ts";
 export { createGuardedFetch, type GuardedFetchOptions } from "./auth/guarded-fetch/guarded-fetch.ts";
 export { bytesOf, type Content, data, file, text, textOf } from "./client/parts.ts";

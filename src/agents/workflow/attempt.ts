@@ -7,7 +7,6 @@ import { type Message, textOf } from "../../model/message.ts";
 import type { FrameStream } from "../../model/operation.ts";
 import { statusText } from "../../model/status-texts.ts";
 import { isTerminal, type TaskState } from "../../model/task.ts";
-import { checkOutput } from "../../workflow/output-schema.ts";
 import type { StepState } from "../../workflow/plan.ts";
 import { type ChildTask, canBeQueried } from "../child-task.ts";
 import type { AgentTarget, CallableAgent } from "../directory.ts";
@@ -17,7 +16,7 @@ import type { RunContext } from "./context.ts";
 import { HaltedError, type HaltScope } from "./halt.ts";
 import { type ChildMessage, openChild } from "./open-child.ts";
 import type { StepProgress } from "./progress.ts";
-import { failedOutcome, type StepOutcome, toResult } from "./results.ts";
+import { checkDeclared, failedOutcome, type StepOutcome } from "./results.ts";
 
 /** How long the agents of steps may take to confirm that they cancelled; less than the engine gives the run itself. */
 const STOP_MS = 4_000;
@@ -222,16 +221,14 @@ export class Attempt {
       return state === "failed" ? mayRetry(failed) : { outcome: failed, retryAfterMs: undefined };
     }
     const artifacts = this.#collector.task?.artifacts ?? [];
-    const outcome: StepOutcome = {
+    const returned: StepOutcome = {
       state,
       artifacts,
       tasks: this.#tasks,
       ...(artifacts.length === 0 && parts.length > 0 ? { message: parts } : undefined),
     };
-    const problems = outputSchema === undefined ? [] : checkOutput(outputSchema, toResult(outcome).data);
-    if (problems.length > 0) {
-      return mayRetry(failedOutcome(`The result is not what the step declares: ${problems.join("; ")}`, this.#tasks));
-    }
+    const outcome = checkDeclared(returned, outputSchema);
+    if (outcome !== returned) return mayRetry(outcome);
     for (const event of this.#display?.showMessage(outcome) ?? []) await this.#context.emit(event);
     return { outcome, retryAfterMs: undefined };
   }

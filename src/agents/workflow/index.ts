@@ -9,7 +9,7 @@ import { runTurn } from "./run.ts";
 
 export { readProgress, type StepProgress } from "./progress.ts";
 
-interface WorkflowAgentOptions extends Omit<Partial<AgentDefinition>, "onCrash" | "run" | "streaming"> {
+export interface WorkflowAgentOptions extends Omit<Partial<AgentDefinition>, "onCrash" | "run" | "streaming"> {
   readonly workflow: Workflow;
   /** Default: the clock of the system. */
   readonly clock?: Clock;

@@ -7,8 +7,10 @@ import { agentOf, chunk, createGate, inputText, status } from "../../engine/test
 import { settle } from "../../engine/testing/fake-clock.ts";
 import { framesOf, type Harness } from "../../engine/testing/harness.ts";
 import { logViolations } from "../../engine/testing/log-invariants.ts";
+import type { TaskStore, Write } from "../../store/contract.ts";
 import type { Workflow } from "../../workflow/plan.ts";
 import type { CallableAgent } from "../directory.ts";
+import { ASKED } from "./run.ts";
 import { progressOf, startWorld, statusTextOf, textsOf, workflowOf } from "./testing/workflows.ts";
 
 const LEASE = 15_000;
@@ -198,6 +200,46 @@ describe("a killed process", () => {
     await first.clock.advance(LEASE + 1);
     const second = await startWorld({ ...world, after: first });
     expect(textsOf(await second.task("me", { taskId: id }))).toEqual({ b: "b(me)" });
+  });
+
+  it("that died when the run had just ended does not begin another with the answer", async () => {
+    let crash = (): void => {};
+    const runs: string[] = [];
+    const world = {
+      workflow: workflowOf({ a: {} }),
+      agents: {
+        a: agentOf(async function* (turn) {
+          runs.push(inputText(turn));
+          if (turn.history.length === 0) yield status("TASK_STATE_INPUT_REQUIRED", "Who?");
+          else yield chunk("text", inputText(turn), false);
+        }),
+      },
+    };
+    const wrap = (store: TaskStore): TaskStore => ({
+      ...store,
+      async write(writes) {
+        const results = await store.write(writes);
+        const isEnd = (write: Write) =>
+          write.kind === "remember" && write.key === ASKED && write.value?.includes('"path"') === false;
+        if (writes.some(isEnd)) crash();
+        return results;
+      },
+    });
+    const first = await startWorld({ ...world, wrap });
+    const { id } = await first.task("x");
+    const died = new Promise<void>((resolve) => {
+      crash = () => {
+        first.crash();
+        resolve();
+      };
+    });
+    void first.task("me", { taskId: id });
+    await died;
+    await first.clock.advance(LEASE + 1);
+    const second = await startWorld({ ...world, after: first });
+    await followToEnd(second, id);
+    expect(runs).toEqual(["x", "me"]);
+    expect(textsOf(await second.get(id))).toEqual({ a: "me" });
   });
 
   it("of a run that was to be cancelled leaves no task of a step running", async () => {

@@ -1,8 +1,9 @@
 /** What is kept of a step: for the templates of later steps, for the artifacts of the run, and for a resumed run. */
 
-import type { JsonValue } from "../../model/json.ts";
+import type { JsonObject, JsonValue } from "../../model/json.ts";
 import { isDataPart, isPlainText, jsonSize, type Part, textOf } from "../../model/message.ts";
 import type { Artifact } from "../../model/task.ts";
+import { checkOutput } from "../../workflow/output-schema.ts";
 import type { Scope, StepResult, StepState } from "../../workflow/plan.ts";
 
 /** How a step ended. Stored as it is. */
@@ -94,4 +95,11 @@ export function joinOutcomes(state: StepState, outcomes: readonly StepOutcome[],
 
 export function failedOutcome(error: string, tasks: readonly string[] = []): StepOutcome {
   return { state: "failed", artifacts: [], error, tasks };
+}
+
+/** The outcome, or a failure if the data is not what the step declares. */
+export function checkDeclared(outcome: StepOutcome, schema: JsonObject | undefined): StepOutcome {
+  const problems = schema === undefined ? [] : checkOutput(schema, toResult(outcome).data);
+  if (problems.length === 0) return outcome;
+  return failedOutcome(`The result is not what the step declares: ${problems.join("; ")}`, outcome.tasks);
 }

@@ -407,6 +407,15 @@ describe("a step that fails", () => {
     );
   });
 
+  it("because a sub-workflow returns something else than it declares names what is wrong", async () => {
+    const outputSchema = { type: "object", required: ["title"] };
+    const harness = await startWorld({
+      workflow: workflowOf({ sub: { target: { workflow: workflowOf({ a: {} }) }, outputSchema } }),
+      agents: { a: returning({ name: "x" }) },
+    });
+    expect(statusTextOf(await harness.task("x"))).toMatch(/^Step sub failed: The result is not what .*title/);
+  });
+
   it("because its template cannot be rendered names the reference", async () => {
     const harness = await startWorld({
       workflow: workflowOf({ a: {}, b: { needs: ["a"], input: "${steps.a.data.title}" } }),

@@ -18,15 +18,15 @@ export interface WorkflowTools {
   readonly random: () => number;
 }
 
-/** Key in a task's memory: the question that the task waits to be answered. */
+/** Key in a task's memory: the question that the task waits to be answered, or waited for last. */
 export const ASKED = "asked";
 
-/** Written before a question is asked. */
+/** Written before a question is asked, and when the run that asked it has ended. */
 export interface AskedQuestion {
-  /** Id of the message whose turn asked. Another message is the answer. */
+  /** Id of the message whose turn asked, or ended the run. */
   readonly turn: string;
-  /** The step whose agent asked. */
-  readonly path: string;
+  /** The step whose agent asked: the next message is for it. Absent if the run has ended: the next begins another. */
+  readonly path?: string;
   /** The run that the step belongs to. */
   readonly run: string;
   /** The message that began the run. */
@@ -47,20 +47,23 @@ export async function* runTurn(
   workflow: Workflow,
   tools: WorkflowTools,
 ): AsyncGenerator<AgentEvent, undefined, undefined> {
-  const asked = await turn.memory.get<Stored<AskedQuestion>>(ASKED);
-  const answered = asked !== undefined && asked.turn !== turn.message.messageId ? asked : undefined;
+  const { messageId } = turn.message;
+  const known = await turn.memory.get<Stored<AskedQuestion>>(ASKED);
+  // A turn that was resumed asks again, or ends again.
+  const asked = known?.turn === messageId || known?.path !== undefined ? known : undefined;
   const input = asked?.input ?? turn.message.parts;
   const run = asked?.run ?? runNameOf(turn);
   const mailbox = new Mailbox();
   const scope = new HaltScope();
   const state = new RunState();
   const memory = createRunMemory(turn.memory, run);
+  const note = (question: AskedQuestion) => turn.memory.set(ASKED, question as Stored<AskedQuestion>);
   const context: RunContext = {
     ...tools,
     turn,
     memory,
     isResumed: turn.attempt > 1 || asked !== undefined,
-    answers: answered?.path,
+    answers: asked?.turn === messageId ? undefined : asked?.path,
     childId: (path, attempt) => childIdOf(turn.task.id, run, path, attempt),
     emit: (event) => mailbox.put(event),
     report: (progress, detail) => mailbox.put(progressEvent(state.status, progress, detail)),
@@ -93,11 +96,10 @@ export async function* runTurn(
     } else if (outcome?.failed !== undefined) yield failedEvent(outcome.failed, state);
     else if (state.question !== undefined) {
       const { path } = state.question;
-      const question: AskedQuestion = { turn: turn.message.messageId, path, run, input };
-      await turn.memory.set(ASKED, question as Stored<AskedQuestion>);
+      await note({ turn: messageId, path, run, input });
       yield questionEvent(state.question);
     } else {
-      if (asked !== undefined) await turn.memory.delete(ASKED);
+      if (asked !== undefined) await note({ turn: messageId, run, input });
       const tolerated = outcome?.tolerated ?? [];
       if (tolerated.length > 0) yield completedEvent(tolerated);
     }

@@ -11,6 +11,7 @@ import type { RunContext, Stored } from "./context.ts";
 import { HaltedError, type HaltScope } from "./halt.ts";
 import type { StepProgress } from "./progress.ts";
 import {
+  checkDeclared,
   failedOutcome,
   joinOutcomes,
   MAX_RUN_SIZE,
@@ -255,9 +256,11 @@ async function runSubWorkflow(
       show: showStep,
     });
     options.scope.throwIfHalted();
-    const returned = workflow.output.flatMap((name) => outcomes.get(name) ?? []);
-    if (failed === undefined)
-      return { outcome: joinOutcomes("completed", returned), retryAfterMs: undefined, progress };
+    if (failed === undefined) {
+      const returned = workflow.output.flatMap((name) => outcomes.get(name) ?? []);
+      const outcome = checkDeclared(joinOutcomes("completed", returned), step.outputSchema);
+      return { outcome, retryAfterMs: outcome.state === "completed" ? undefined : 0, progress };
+    }
     const error = `Step ${failed.path}: ${failed.outcome.error ?? failed.outcome.state}`;
     return { outcome: joinOutcomes("failed", [], error), retryAfterMs: 0, progress };
   } catch (error) {
