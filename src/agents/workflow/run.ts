@@ -34,7 +34,7 @@ export interface AskedQuestion {
 }
 
 /** A message begins a run unless it answers a question. The first run of a task has no name. */
-export function runNameOf({ history, message }: Pick<Turn, "history" | "message">): string {
+function runNameOf({ history, message }: Pick<Turn, "history" | "message">): string {
   return history.length === 0 ? "" : `${message.messageId}/`;
 }
 
