@@ -172,14 +172,16 @@ function sectionOf(name: string, schema: JsonSchema): string {
   return `## ${name}\n\n${schema.description ?? ""}${lead}\n\n${tableOf(rows)}`;
 }
 
-interface Row {
+export interface Row {
   readonly path: string;
+  /** Default: what the schema says. */
+  readonly type?: string;
   readonly schema: JsonSchema;
   readonly required: boolean;
 }
 
 /** Nested maps and list members become rows of the same table. */
-function rowsOf(schema: JsonSchema, prefix: string): readonly Row[] {
+export function rowsOf(schema: JsonSchema, prefix: string): readonly Row[] {
   return Object.entries(schema.properties ?? {}).flatMap(([key, value]): readonly Row[] => {
     const path = `${prefix}${key}`;
     if (value.properties !== undefined) return rowsOf(value, `${path}.`);
@@ -192,10 +194,10 @@ function rowOf(path: string, schema: JsonSchema, required: boolean): Row {
   return { path, schema, required };
 }
 
-function tableOf(rows: readonly Row[]): string {
-  const lines = rows.map(({ path, schema, required }) => {
+export function tableOf(rows: readonly Row[]): string {
+  const lines = rows.map(({ path, schema, required, type = typeOf(schema) }) => {
     const standard = schema.default === undefined ? (required ? "required" : "") : code(schema.default);
-    return `| \`${path}\` | ${typeOf(schema)} | ${standard} | ${inCell(schema.description ?? "")} |`;
+    return `| \`${path}\` | ${type} | ${standard} | ${inCell(schema.description ?? "")} |`;
   });
   return `| key | value | default | meaning |\n|---|---|---|---|\n${lines.join("\n")}\n`;
 }

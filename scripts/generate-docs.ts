@@ -10,6 +10,7 @@ import { configurationPage, editorSchema, plainSchema } from "./config-docs.ts";
 import { dialectsPage } from "./dialect-docs.ts";
 import { descriptorFiles } from "./generate-descriptors.ts";
 import { referencePage } from "./reference-docs.ts";
+import { workflowSchema, workflowsPage } from "./workflow-docs.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const at = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url));
@@ -20,6 +21,8 @@ const protos = dialects.flatMap(({ serving: { rpc } }) => rpc?.source() ?? []);
 const files: ReadonlyMap<string, string> = new Map([
   [at("schema/dragoman.schema.json"), `${JSON.stringify(editorSchema(), undefined, 2)}\n`],
   [at("docs/configuration.md"), configurationPage(plainSchema())],
+  [at("schema/workflow.schema.json"), `${JSON.stringify(workflowSchema(), undefined, 2)}\n`],
+  [at("docs/workflows.md"), workflowsPage(await readFile(at("docs/workflows.md"), "utf8"))],
   [at("docs/reference.md"), referencePage()],
   [at("docs/cli.md"), cliPage()],
   [at("docs/dialects.md"), dialectsPage(dialects)],

@@ -20,3 +20,5 @@ export { type Log, SILENT_LOG } from "./model/ports.ts";
 export type { Task } from "./model/task.ts";
 export { type DragomanServer, type ServeOptions, serve } from "./server/serve.ts";
 export { createHandler, type WebHandler } from "./server/web-handler.ts";
+export { loadWorkflow, type StepDefinition, type WorkflowBuilder, workflow } from "./workflow/index.ts";
+export type { Step, Workflow } from "./workflow/plan.ts";

@@ -65,10 +65,12 @@ describe("the package", () => {
       "data",
       "defineAgent",
       "file",
+      "loadWorkflow",
       "readProgress",
       "serve",
       "text",
       "textOf",
+      "workflow",
     ]);
     expect(Object.keys(client).sort()).toEqual([
       "ConnectionError",

@@ -1,5 +1,12 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { addAgentOptions, addExamples, addSettings, collect, type RunCommand } from "./declare-options.ts";
+import {
+  addAgentOptions,
+  addExamples,
+  addSettings,
+  collect,
+  outputOption,
+  type RunCommand,
+} from "./declare-options.ts";
 import type { PartFlag } from "./session/message-parts.ts";
 
 const AGENT = "http://127.0.0.1:4000/agents/echo";
@@ -9,6 +16,7 @@ export function declareAgentCommands(program: Command, run: RunCommand): void {
   declareCard(program.command("card").description("read, sign and verify agent cards").helpCommand(false), run);
   declareSend(program.command("send [message...]"), run);
   declareChat(program.command("chat"), run);
+  declareRun(program.command("run <workflow> [message...]"), run);
   declareTask(program.command("task").description("show, follow, cancel and list tasks").helpCommand(false), run);
   declareAuth(program.command("auth").description("log in to agents").helpCommand(false), run);
   declareConformance(program.command("conformance"), run);
@@ -109,6 +117,24 @@ function declareSend(send: Command, run: RunCommand): void {
     [`dragoman send -a ${AGENT} --task-id TASK --text yes`, "reply to a task that waits for input"],
     [`echo '{"n":1}' | dragoman send -a ${AGENT} --data -`, "structured data from a pipe"],
     [`dragoman send -a ${AGENT} --async --text "Take your time"`, "leave at once; task get --wait later"],
+  ]);
+}
+
+function declareRun(command: Command, run: RunCommand): void {
+  command.description("run a workflow with the agents of a configuration, or show what it would do");
+  addPartOptions(command);
+  command
+    .option("--config <file>", "configuration that has the agents (default: ./dragoman.yaml)")
+    .option("--dry-run", "print the steps and what each name stands for, and run nothing")
+    .addOption(
+      new Option("--graph <format>", "print the steps as a graph, and run nothing").choices(["mermaid", "dot"]),
+    )
+    .addOption(outputOption())
+    .action(run(async () => (await import("./commands/run.ts")).runWorkflow));
+  addExamples(command, [
+    ['dragoman run workflows/article.yaml --text "City bees"', "with the agents of ./dragoman.yaml"],
+    ["dragoman run workflows/article.yaml --dry-run", "check the file, and see which agents it calls"],
+    ["dragoman run workflows/article.yaml --graph dot | dot -Tsvg > article.svg", "a picture of it"],
   ]);
 }
 

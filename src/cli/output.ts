@@ -6,6 +6,7 @@ export interface OutputStream {
   write(text: string): boolean;
   readonly isTTY?: boolean;
   readonly columns?: number;
+  readonly rows?: number;
 }
 
 type Style = (text: string) => string;
@@ -20,8 +21,11 @@ export interface Output {
   /** One line to stderr. */
   info(line: string): void;
   warn(line: string): void;
-  /** Sets the status line at the bottom of the terminal; undefined removes it. No effect unless `canShowStatus`. */
-  status(line: string | undefined): void;
+  /**
+   * Sets the status at the bottom of the terminal, one line or several; undefined removes it. No effect unless
+   * `canShowStatus`.
+   */
+  status(text: string | undefined): void;
   /** From now on, redact this credential in all messages. */
   addSecret(secret: string): void;
   redact(text: string): string;
@@ -29,6 +33,8 @@ export interface Output {
   readonly stderrIsTerminal: boolean;
   /** stderr is a terminal that can replace a line. */
   readonly canShowStatus: boolean;
+  /** How many lines a status may have. */
+  readonly maxStatusLines: number;
   /** Columns of the terminal on stdout. */
   readonly columns: number;
   readonly dim: Style;
@@ -50,20 +56,23 @@ export function createOutput(
     for (const secret of secrets) rest = rest.replaceAll(secret, "[redacted]");
     return rest;
   };
-  let statusLine: string | undefined;
-  let isDrawn = false;
+  let statusText: string | undefined;
+  let drawnLines = 0;
   /** The data written last did not end its line on this terminal: a status line would be appended to it. */
   let lineIsOpen = false;
   const erase = (): void => {
-    if (isDrawn) stderr.write(ERASE_LINE);
-    isDrawn = false;
+    if (drawnLines > 0) stderr.write(ERASE_LINE + ERASE_LINE_ABOVE.repeat(drawnLines - 1));
+    drawnLines = 0;
   };
   const draw = (): void => {
-    if (statusLine === undefined || lineIsOpen || !statusIsShown) return;
+    if (statusText === undefined || lineIsOpen || !statusIsShown) return;
     // A line as wide as the terminal would wrap, and only its last row could be erased.
-    const line = truncateToWidth(redact(statusLine), columnsOf(stderr) - 1);
-    stderr.write(`${ERASE_LINE}${colours.dim(line)}`);
-    isDrawn = true;
+    const lines = redact(statusText)
+      .split("\n")
+      .slice(0, linesOf(stderr))
+      .map((line) => colours.dim(truncateToWidth(line, columnsOf(stderr) - 1)));
+    stderr.write(ERASE_LINE + ERASE_LINE_ABOVE.repeat(Math.max(0, drawnLines - 1)) + lines.join("\n"));
+    drawnLines = lines.length;
   };
   const talk = (line: string): void => {
     erase();
@@ -82,12 +91,15 @@ export function createOutput(
       draw();
     },
     info: talk,
-    status: (line) => {
-      statusLine = line;
-      if (line === undefined) erase();
+    status: (text) => {
+      statusText = text;
+      if (text === undefined) erase();
       else draw();
     },
     canShowStatus: statusIsShown,
+    get maxStatusLines() {
+      return linesOf(stderr);
+    },
     get columns() {
       return columnsOf(stdout);
     },
@@ -105,10 +117,16 @@ export function createOutput(
 }
 
 const ERASE_LINE = "\r\u001b[K";
+const ERASE_LINE_ABOVE = "\u001b[A\u001b[K";
 
 /** A terminal of unknown size reports 0 columns. */
 function columnsOf({ columns }: OutputStream): number {
   return columns || 80;
+}
+
+/** What has scrolled out of the terminal can no longer be erased. */
+function linesOf({ rows }: OutputStream): number {
+  return Math.max(1, (rows || 24) - 1);
 }
 
 /** The output of this process. A closed pipe (`| head`) ends the program without an error. */

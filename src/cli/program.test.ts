@@ -55,6 +55,7 @@ describe("the command line", () => {
       "card sign",
       "send",
       "chat",
+      "run",
       "task get",
       "task list",
       "task cancel",

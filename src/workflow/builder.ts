@@ -1,12 +1,13 @@
 import { omitUndefined } from "../model/json.ts";
-import { parseWorkflow } from "./load.ts";
+import { ConfigError, type Problem } from "../yaml/problems.ts";
+import { compileWorkflow } from "./compile.ts";
 import type { Workflow } from "./plan.ts";
 import type { StepInput } from "./schema.ts";
 
-/** A step as in a workflow file; `needs` can name the steps before it, and `workflow` can be one that was built. */
+/** A step as in a workflow file; `needs` can name the steps before it, and `workflow` is one that was built or loaded. */
 export type StepDefinition<Names extends string> = Omit<StepInput, "needs" | "workflow"> & {
   readonly needs?: readonly Names[];
-  readonly workflow?: string | Workflow;
+  readonly workflow?: Workflow;
 };
 
 export interface WorkflowBuilder<Names extends string> {
@@ -24,15 +25,11 @@ interface Content {
   readonly output?: readonly string[];
 }
 
-/**
- * Builds a workflow in code, with the keys and templates of a workflow file. Each call returns a new builder. Files of
- * sub-workflows are relative to `folder`, by default the working directory.
- */
+/** Builds a workflow in code, with the keys and templates of a workflow file. Each call returns a new builder. */
 export function workflow(
   name: string,
-  options: { readonly description?: string; readonly folder?: string } = {},
+  { description }: { readonly description?: string } = {},
 ): WorkflowBuilder<never> {
-  const { description, folder } = options;
   const source = `workflow "${name}"`;
   const extend = <Names extends string>(content: Content): WorkflowBuilder<Names> => ({
     step(step, definition) {
@@ -42,7 +39,12 @@ export function workflow(
     output: (...names) => extend({ ...content, output: names }),
     build: () => {
       const steps = Object.fromEntries(content.steps);
-      return parseWorkflow({ name, ...content, steps }, { source, ...omitUndefined({ folder }) });
+      const problems: Problem[] = [];
+      const openFile = () => "must be a workflow; loadWorkflow makes one of a file";
+      const reading = { source, path: [], position: undefined, depth: 0, problems, openFile };
+      const built = compileWorkflow({ name, ...content, steps }, reading);
+      if (built === undefined) throw new ConfigError(problems);
+      return built;
     },
   });
   return extend({ ...omitUndefined({ description }), steps: new Map() });

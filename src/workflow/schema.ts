@@ -47,7 +47,7 @@ export const stepSchema = z.strictObject({
     z.url({ protocol: /^https?$/, error: URL_ERROR }).refine((url) => !/\/\/[^/]*@/.test(url), { error: URL_ERROR }),
     "Address of an agent, or of its card.",
   ),
-  skill: optional(text, "Id of a skill; the first agent of the configuration that has it is called."),
+  skill: optional(text, "Id of a skill that exactly one agent of the configuration has."),
   workflow: optional(
     z.union([text, z.looseObject({})], { error: "must be a file, or a workflow with its steps" }),
     "A workflow as a step: a file, relative to this one, or its content.",
@@ -86,7 +86,7 @@ const steps = (step: z.ZodType) =>
     .describe("Steps by name. Those that do not need each other run at the same time.");
 
 const about = {
-  name: optional(text, "Name of the agent that the workflow is served as; default: that of the file."),
+  name: optional(text, "Name on the card of the agent that the workflow is served as."),
   description: optional(text, "What it does, for its card."),
 };
 

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { JsonValue } from "../model/json.ts";
 import { ExpressionError, parseCondition } from "./expression.ts";
-import type { InputTemplate, Scope, Template } from "./plan.ts";
+import type { InputTemplate, Scope, StepResult, StepState, Template } from "./plan.ts";
 import {
   evaluate,
   MAX_ITEMS,
@@ -123,11 +123,11 @@ describe("a template", () => {
 
   it("is rendered or refused with a TemplateError, whatever the values are", () => {
     const value = fc.jsonValue().map((one) => one as JsonValue);
-    const result = fc.record({
+    const result: fc.Arbitrary<StepResult> = fc.record({
       text: fc.string(),
       data: fc.option(value, { nil: undefined }),
       artifacts: fc.array(fc.record({ artifactId: fc.string(), parts: fc.array(fc.record({ text: fc.string() })) })),
-      state: fc.constantFrom("completed", "failed", "skipped"),
+      state: fc.constantFrom<StepState>("completed", "failed", "skipped"),
     });
     const scopes: fc.Arbitrary<Scope> = fc.record(
       {

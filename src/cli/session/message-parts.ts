@@ -18,6 +18,7 @@ export async function readParts(
   args: readonly string[],
   flags: readonly PartFlag[],
   input: { readonly isTerminal: boolean; readonly read: InputReader },
+  example = 'dragoman send -a <agent> --text "hello"',
 ): Promise<readonly Part[]> {
   const onInput =
     flags.filter((flag) => flag.kind !== "text" && flag.value === "-").length +
@@ -32,7 +33,7 @@ export async function readParts(
   if (piped === "")
     throw usageError(
       "The message is missing.",
-      `Pass it as an argument, with --text, --file or --data, or on standard input: dragoman send -a <agent> --text "hello"`,
+      `Pass it as an argument, with --text, --file or --data, or on standard input: ${example}`,
     );
   return [{ text: piped }];
 }

@@ -1,0 +1,142 @@
+import { existsSync } from "node:fs";
+import { basename } from "node:path";
+import type { Part } from "../../model/message.ts";
+import type { DragomanConfig } from "../../server/config/index.ts";
+import { type GraphFormat, toGraph } from "../../workflow/graph.ts";
+import { loadWorkflow } from "../../workflow/load.ts";
+import type { Workflow } from "../../workflow/plan.ts";
+import { callsOf, checkTargets, findAgent, type KnownAgent } from "../../workflow/targets.ts";
+import { ConfigError } from "../../yaml/problems.ts";
+import { CommandError } from "../errors.ts";
+import { type Output, printResult } from "../output.ts";
+import { planSteps, RunView, renderChange, renderPlan, renderTree, type StepUpdate } from "../render/workflow.ts";
+import { type PartFlag, readParts, readStandardInput } from "../session/message-parts.ts";
+import { findConfig } from "./serve.ts";
+
+export interface RunFlags {
+  readonly parts?: readonly PartFlag[];
+  readonly config?: string;
+  readonly dryRun?: boolean;
+  readonly graph?: GraphFormat;
+  readonly output?: "text" | "json";
+}
+
+export async function runWorkflow(
+  output: Output,
+  file: string,
+  message: readonly string[],
+  flags: RunFlags,
+): Promise<void> {
+  const workflow = await loadWorkflow(file).catch(failWithProblems);
+  if (flags.graph !== undefined) {
+    const graph = toGraph(workflow, flags.graph);
+    printResult(output, flags.output, { format: flags.graph, graph }, () => graph);
+    return;
+  }
+  const config = await findAgents(flags.config);
+  const agents = await knownAgents(workflow, config);
+  const problems = checkTargets(workflow, agents, file);
+  if (problems.length > 0) failWithProblems(new ConfigError(problems));
+  if (flags.dryRun === true) {
+    showPlan(output, workflow, agents, config, flags);
+    return;
+  }
+  const input = { isTerminal: process.stdin.isTTY === true, read: readStandardInput };
+  const parts = await readParts(message, flags.parts ?? [], input, `dragoman run ${file} --text "hello"`);
+  await showRun(output, workflow, execute(workflow, parts, config));
+}
+
+function failWithProblems(error: unknown): never {
+  if (!(error instanceof ConfigError)) throw error;
+  throw new CommandError("DRAGOMAN_ERR_WORKFLOW", error.message, null, { cause: error });
+}
+
+/** The configuration that has the agents; undefined if there is none, which is fine for agents that are URLs. */
+async function findAgents(given: string | undefined): Promise<DragomanConfig | undefined> {
+  const file = given ?? findConfig();
+  if (given === undefined && !existsSync(file)) return undefined;
+  const { loadConfig } = await import("../../server/config/index.ts");
+  return loadConfig(file);
+}
+
+/** Only agents know their skills, so they are built where a step asks for one. */
+async function knownAgents(workflow: Workflow, config: DragomanConfig | undefined): Promise<readonly KnownAgent[]> {
+  if (config === undefined) return [];
+  const asksForSkills = [...callsOf(workflow)].some(({ target }) => "skill" in target);
+  if (!asksForSkills) return [...config.agents.keys()].map((name) => ({ name, skills: [] }));
+  const { buildAgents } = await import("../../server/config/index.ts");
+  const agents = await buildAgents(config);
+  return [...agents].map(([name, { profile }]) => ({ name, skills: profile.skills.map(({ id }) => id) }));
+}
+
+function showPlan(
+  output: Output,
+  workflow: Workflow,
+  agents: readonly KnownAgent[],
+  config: DragomanConfig | undefined,
+  flags: RunFlags,
+): void {
+  const steps = planSteps(workflow, (target) => {
+    if ("url" in target) return target.url;
+    const found = findAgent(target, agents);
+    if ("problem" in found) return found.problem;
+    const source = describeSource(config?.agents.get(found.agent)?.source);
+    return "skill" in target ? `agent ${found.agent}, ${source}` : source;
+  });
+  const { description = null, name = null, output: returned } = workflow;
+  const plan = { name, description, steps, output: returned };
+  printResult(output, flags.output, plan, () => renderPlan(workflow, steps));
+}
+
+type Source =
+  DragomanConfig["agents"] extends ReadonlyMap<string, infer Agent extends { source: unknown }>
+    ? Agent["source"]
+    : never;
+
+/** As the configuration has it. Arguments of programs may be secret. */
+function describeSource(source: Source | undefined): string {
+  switch (source?.kind) {
+    case "builtin":
+      return `use: ${source.use}`;
+    case "module":
+      return `module: ${source.file}`;
+    case "process":
+      return `exec: ${basename(source.command[0])}`;
+    default:
+      return source?.kind ?? "";
+  }
+}
+
+const TICK_MS = 1_000;
+
+/** Shows the steps while they run: as a tree on a terminal, elsewhere one line for each change. */
+async function showRun(output: Output, workflow: Workflow, updates: AsyncIterable<StepUpdate>): Promise<void> {
+  const view = new RunView(workflow);
+  const tree = () => {
+    const size = { columns: output.columns, lines: output.maxStatusLines };
+    return renderTree(view.rows, { now: performance.now(), ...size }).join("\n");
+  };
+  const draw = () => output.status(tree());
+  const timer = output.canShowStatus ? setInterval(draw, TICK_MS) : undefined;
+  try {
+    for await (const update of updates) {
+      const row = view.apply(update, performance.now());
+      if (output.canShowStatus) draw();
+      else output.info(renderChange(row));
+    }
+  } finally {
+    clearInterval(timer);
+    if (output.canShowStatus) {
+      output.status(undefined);
+      output.info(tree());
+    }
+  }
+}
+
+function execute(
+  _workflow: Workflow,
+  _parts: readonly Part[],
+  _config: DragomanConfig | undefined,
+): AsyncIterable<StepUpdate> {
+  throw new CommandError("DRAGOMAN_ERR_UNAVAILABLE", "Running workflows is not available in this version.");
+}
