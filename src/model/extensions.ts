@@ -15,6 +15,8 @@ export const EXTENSIONS = {
   workflow: "urn:dragoman:ext:workflow:v1",
   /** On the card of an agent that forwards to another one: the `url` of that one, in its `params`. */
   upstream: "urn:dragoman:ext:upstream:v1",
+  /** Tokens that language models read and wrote for a task, in the task's `metadata`. */
+  usage: "urn:dragoman:ext:usage:v1",
 } as const;
 
 /**

@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { LogEntry, type TaskEvent } from "./event.ts";
+import { EXTENSIONS } from "./extensions.ts";
 import { FoldError, fold, TaskFold } from "./fold.ts";
+import type { JsonObject } from "./json.ts";
 import { type Message, messageSize, textOf } from "./message.ts";
 import { isTerminal, isTransitionAllowed, TASK_STATES } from "./task.ts";
 import { anyEvent, CONTEXT, ID, legalLog, message } from "./testing/events.ts";
@@ -260,4 +262,18 @@ describe("history", () => {
     ]).toTask();
     expect(bare).toEqual({ id: ID, contextId: CONTEXT, status: { state: "TASK_STATE_SUBMITTED" } });
   });
+});
+
+test("a task keeps the usage that a status reports, and no other metadata of it", () => {
+  const folded = begun();
+  const usage = (tokens: number) => ({ [EXTENSIONS.usage]: { tokens } });
+  const working = (metadata: JsonObject): TaskEvent => ({
+    statusUpdate: { taskId: ID, contextId: CONTEXT, status: { state: "TASK_STATE_WORKING" }, metadata },
+  });
+  folded.apply(LogEntry.of(2, working({ attempt: 2 })));
+  expect(folded.toTask().metadata).toBeUndefined();
+  folded.apply(LogEntry.of(3, working(usage(5))));
+  folded.apply(LogEntry.of(4, working({ ...usage(9), attempt: 3 })));
+  folded.apply(LogEntry.of(5, status("TASK_STATE_COMPLETED")));
+  expect(folded.toTask().metadata).toEqual(usage(9));
 });

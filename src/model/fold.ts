@@ -1,4 +1,5 @@
-import type { LogEntry, TaskArtifactUpdate, TaskEvent } from "./event.ts";
+import type { LogEntry, TaskArtifactUpdate, TaskEvent, TaskStatusUpdate } from "./event.ts";
+import { EXTENSIONS } from "./extensions.ts";
 import type { JsonObject } from "./json.ts";
 import { isPlainText, type Message, messageSize, type Part } from "./message.ts";
 import { type Artifact, isTerminal, isTransitionAllowed, type Task, type TaskStatus, withParts } from "./task.ts";
@@ -18,6 +19,12 @@ export class FoldError extends Error {
 interface OpenArtifact {
   artifact: Omit<Artifact, "parts">;
   parts: Part[];
+}
+
+/** The metadata of a task after a status update: all of an update's metadata but its usage is about the update alone. */
+export function updateMetadata(before: JsonObject | undefined, update: JsonObject): JsonObject | undefined {
+  const usage = update[EXTENSIONS.usage];
+  return usage === undefined ? before : { ...before, [EXTENSIONS.usage]: usage };
 }
 
 /**
@@ -64,6 +71,9 @@ export class TaskFold {
     if (this.#status === undefined) throw new FoldError("no-task-yet");
     return this.#status;
   }
+  get metadata(): JsonObject | undefined {
+    return this.#metadata;
+  }
   get history(): readonly Message[] {
     return this.#history;
   }
@@ -95,7 +105,7 @@ export class TaskFold {
     if (refusal !== undefined) throw new FoldError(refusal);
     this.#number = entry.number;
     if ("task" in event) this.#begin(event.task);
-    else if ("statusUpdate" in event) this.#moveTo(event.statusUpdate.status, entry.received);
+    else if ("statusUpdate" in event) this.#applyStatus(event.statusUpdate, entry.received);
     else this.#addArtifact(event.artifactUpdate);
   }
 
@@ -128,11 +138,12 @@ export class TaskFold {
     this.#artifacts.set(artifact.artifactId, { artifact, parts: artifact.parts.slice() });
   }
 
-  #moveTo(status: TaskStatus, received: Message | undefined): void {
+  #applyStatus({ metadata, status }: TaskStatusUpdate, received: Message | undefined): void {
     const message = this.#status?.message;
     if (message !== undefined) this.#remember(message);
     if (received !== undefined) this.#remember(received);
     this.#status = status;
+    if (metadata !== undefined) this.#metadata = updateMetadata(this.#metadata, metadata);
   }
 
   #remember(message: Message): void {

@@ -1,4 +1,5 @@
 import type { LogEntry } from "../model/event.ts";
+import type { JsonObject } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
 import type { Task, TaskState, TaskStatus } from "../model/task.ts";
 import type {
@@ -210,6 +211,8 @@ export interface Submit extends Scope {
   readonly entries: readonly LogEntry[];
   /** The status after the last entry. */
   readonly status: TaskStatus;
+  /** The task's metadata after the last entry; absent: that of the task event. */
+  readonly metadata?: JsonObject;
   readonly turn: number;
   /** The node that takes the lease (fence 1); absent: the task waits for a claim. Ignored if the entries end the task. */
   readonly node?: string;
@@ -243,6 +246,8 @@ export interface Append {
   readonly entries: readonly LogEntry[];
   /** The status after the last entry, if any entry changed it. */
   readonly status?: TaskStatus;
+  /** The task's metadata after the last entry, if any entry changed it. Only beside a status. */
+  readonly metadata?: JsonObject;
   readonly turn?: number;
   /** `take`: lease the task to the node with fence + 1 (refused as `fenced` while another node holds it); `release`: give it up. A terminal status always releases. */
   readonly lease?: { readonly take: string } | "release";

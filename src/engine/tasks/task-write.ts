@@ -1,5 +1,6 @@
 import type { LogEntry, RequestDetails, TaskEvent } from "../../model/event.ts";
-import type { Writable } from "../../model/json.ts";
+import { updateMetadata } from "../../model/fold.ts";
+import type { JsonObject, Writable } from "../../model/json.ts";
 import { isPlainText, type Message } from "../../model/message.ts";
 import { type TaskStatus, withParts } from "../../model/task.ts";
 import type { Append, DeliveryRegistration, IdempotencyClaim, Submit } from "../../store/contract.ts";
@@ -50,6 +51,8 @@ export function toSubmit(task: TaskLog, { entries, events, release, begins }: In
     status: lastStatus(entries) as TaskStatus,
     turn: 1,
   };
+  const metadata = findMetadata(task, entries);
+  if (metadata !== undefined) submit.metadata = metadata;
   if (!release) submit.node = node;
   if (begins !== undefined) submit.begins = begins;
   if (claim !== undefined) submit.idempotency = claim;
@@ -72,7 +75,11 @@ export function toAppend(task: TaskLog, inFlight: InFlightWrite, taker: string |
     fence: task.fence,
     entries,
   };
-  if (status !== undefined) append.status = status;
+  if (status !== undefined) {
+    append.status = status;
+    const metadata = findMetadata(task, entries);
+    if (metadata !== undefined) append.metadata = metadata;
+  }
   if (turn !== undefined) append.turn = turn;
   if (taker !== undefined) append.lease = { take: taker };
   if (release) append.lease = "release";
@@ -115,6 +122,21 @@ function lastStatus(entries: readonly LogEntry[]): TaskStatus | undefined {
     if ("task" in event) return event.task.status;
   }
   return undefined;
+}
+
+/** Nothing for the many writes that do not change it. */
+function findMetadata(task: TaskLog, entries: readonly LogEntry[]): JsonObject | undefined {
+  let before = task.fold.metadata;
+  let metadata = before;
+  for (const { event } of entries) {
+    if ("task" in event) {
+      before = event.task.metadata;
+      metadata = before;
+    } else if ("statusUpdate" in event && event.statusUpdate.metadata !== undefined) {
+      metadata = updateMetadata(metadata, event.statusUpdate.metadata);
+    }
+  }
+  return metadata === before ? undefined : metadata;
 }
 
 /** Merging stops here, so that a run that never pauses is slowed down by the count of its events. */

@@ -44,6 +44,8 @@ export class TaskRecord {
   #ownsEntries = false;
   #compacted: Task | undefined;
   #fold: TaskFold | undefined;
+  /** Undefined while it is that of the first entry. */
+  #changedMetadata: JsonObject | undefined;
   /** Entries that are in `bytes`. */
   #counted = 0;
 
@@ -65,6 +67,7 @@ export class TaskRecord {
     this.pastEntries = undefined;
     this.memory = undefined;
     this.#entries = write.entries;
+    this.#changedMetadata = write.metadata;
   }
 
   get state(): TaskState {
@@ -74,6 +77,7 @@ export class TaskRecord {
   append(write: Append): void {
     this.setLease(leaseAfterAppend(this, write));
     if (write.status !== undefined) this.status = write.status;
+    if (write.metadata !== undefined) this.#changedMetadata = write.metadata;
     if (write.entries.length === 0) return;
     if (this.#entries.length < LONG_LOG) {
       // An array that grows by pushing keeps room for more, which most tasks never need.
@@ -166,6 +170,7 @@ export class TaskRecord {
   }
 
   #metadata(): JsonObject | undefined {
+    if (this.#changedMetadata !== undefined) return this.#changedMetadata;
     const event = this.#entries[0]?.event;
     return event !== undefined && "task" in event ? event.task.metadata : undefined;
   }

@@ -1,5 +1,4 @@
-import type { LogEntry } from "../../model/event.ts";
-import type { Write } from "../contract.ts";
+import type { Submit, Write } from "../contract.ts";
 import { encodeSegment } from "../segment.ts";
 import { bringsMessage } from "./reader.ts";
 
@@ -34,7 +33,7 @@ export function* encodeWrites(
       continue;
     }
     // Before the entries are encoded: then they have no event any more and would have to be parsed.
-    const metadata = write.kind === "submit" ? metadataOf(write.entries) : null;
+    const metadata = write.kind === "submit" ? metadataOf(write) : null;
     const segments: Segment[] = [];
     let open: (Segment & { body: string }) | undefined;
     for (const entry of write.entries) {
@@ -75,8 +74,8 @@ export function messageSegmentOf(segments: readonly Segment[], earlier: number |
   return segments.findLast((segment) => segment.bringsMessage)?.last ?? earlier;
 }
 
-function metadataOf(entries: readonly LogEntry[]): string | null {
+function metadataOf({ entries, metadata }: Submit): string | null {
   const event = entries[0]?.event;
-  const metadata = event !== undefined && "task" in event ? event.task.metadata : undefined;
-  return metadata === undefined ? null : JSON.stringify(metadata);
+  const own = metadata ?? (event !== undefined && "task" in event ? event.task.metadata : undefined);
+  return own === undefined ? null : JSON.stringify(own);
 }

@@ -59,6 +59,7 @@ export function prepareWrites({ driver }: Connection) {
       `UPDATE task SET number = ?, fence = ?, node = ?, turn = ?, attempt = ?, message_segment = ?, bytes = bytes + ?,
          state = ?, open = ?, ended_at = ?, status = ?, status_ts = ?, stamp = ? WHERE seq = ?`,
     ),
+    setMetadata: driver.prepare("UPDATE task SET metadata = ? WHERE seq = ?"),
     requestCancel: driver.prepare("UPDATE task SET cancel = 1 WHERE seq = ?"),
     takeLease: driver.prepare("UPDATE task SET node = ?, fence = fence + 1 WHERE seq = ?"),
     remember: driver.prepare("INSERT OR REPLACE INTO memory (task, key, value) VALUES (?, ?, ?)"),

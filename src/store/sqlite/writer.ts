@@ -283,6 +283,7 @@ export class Writer {
         stamp,
       ] as const;
       this.#statements.advanceStatus.run(...run, ...moved, task.seq);
+      if (write.metadata !== undefined) this.#statements.setMetadata.run(JSON.stringify(write.metadata), task.seq);
       if (status.state !== task.state) {
         this.#counters.addTasks(task.scope, task.state, -1);
         this.#counters.addTasks(task.scope, status.state, 1);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { LogEntry, type TaskEvent } from "../../model/event.ts";
+import { EXTENSIONS } from "../../model/extensions.ts";
 import { fold } from "../../model/fold.ts";
 import type { Scope, TaskHead, TaskStore } from "../contract.ts";
 import {
@@ -27,7 +28,7 @@ async function converse(store: TaskStore, id: string): Promise<LogEntry[]> {
   const commits: LogEntry[][] = [
     [
       said(1, taskEvent(id, { history: [message("one"), message("two")], metadata: { from: "suite" } }), "ignored"),
-      said(2, statusEvent(id, status(WORKING, 1, "thinking"))),
+      said(2, withUsage(statusEvent(id, status(WORKING, 1, "thinking")), 3)),
       said(3, chunkEvent(id, [{ text: "a" }], false)),
     ],
     [said(4, chunkEvent(id, [{ text: "b" }]))],
@@ -38,17 +39,25 @@ async function converse(store: TaskStore, id: string): Promise<LogEntry[]> {
     ],
     [said(8, chunkEvent(id, [{ text: "other" }], true, "second"))],
     [said(9, statusEvent(id, status(WORKING, 4, "nearly"))), said(10, statusEvent(id, status(WORKING, 5)))],
-    [said(11, statusEvent(id, status(COMPLETED, 6, "done")))],
+    [said(11, withUsage(statusEvent(id, status(COMPLETED, 6, "done")), 7))],
   ];
   const [first, ...rest] = commits as [LogEntry[], ...LogEntry[][]];
-  await accept(store, submit(id, [], { entries: first, status: status(WORKING, 1, "thinking") }));
+  const metadata = { from: "suite", [EXTENSIONS.usage]: { tokens: 3 } };
+  await accept(store, submit(id, [], { entries: first, status: status(WORKING, 1, "thinking"), metadata }));
   for (const entries of rest) {
     const statuses = entries.flatMap(({ event }) => ("statusUpdate" in event ? [event.statusUpdate.status] : []));
     const after = (entries[0] as LogEntry).number - 1;
     const now = statuses.at(-1);
-    await accept(store, append(id, after, [], { entries, ...(now === undefined ? undefined : { status: now }) }));
+    const usage = after < 10 ? undefined : { metadata: { ...metadata, [EXTENSIONS.usage]: { tokens: 7 } } };
+    const moved = now === undefined ? undefined : { status: now, ...usage };
+    await accept(store, append(id, after, [], { entries, ...moved }));
   }
   return commits.flat();
+}
+
+function withUsage(event: TaskEvent, tokens: number): TaskEvent {
+  if (!("statusUpdate" in event)) return event;
+  return { statusUpdate: { ...event.statusUpdate, metadata: { [EXTENSIONS.usage]: { tokens }, more: true } } };
 }
 
 export function describeReads(store: () => TaskStore): void {
