@@ -1,20 +1,8 @@
-import { data, text } from "../client/parts.ts";
-import type { Agent, AgentEvent } from "../engine/agent.ts";
-import type { JsonValue } from "../model/json.ts";
-import { isDataPart, isRawPart, isTextPart, type Part, textOf } from "../model/message.ts";
-import {
-  LABELS,
-  type Outline,
-  readOutline,
-  splitDocument,
-  summarize,
-  writeDocument,
-  writeOutline,
-} from "../writers/index.ts";
+import type { Agent } from "../engine/agent.ts";
 import type { BuiltinName } from "./builtin-names.ts";
-import { type AgentDefinition, defineAgent, type SkillDefinition } from "./define.ts";
+import { defineAgent } from "./define.ts";
 import { createTckAgent } from "./tck.ts";
-import type { AgentTurn } from "./turn.ts";
+import { createWriterAgent } from "./writer-agents.ts";
 
 /** Repeats its input: the shortest agent that uses every feature of a task. */
 export function createEchoAgent(): Agent {
@@ -40,149 +28,10 @@ export function createEchoAgent(): Agent {
   });
 }
 
-interface Writer extends Pick<AgentDefinition, "name" | "description" | "outputModes"> {
-  readonly skill: SkillDefinition;
-  /** Asked if there is nothing to write about. */
-  readonly question: string;
-  /** Undefined if there is nothing to write about. */
-  write(turn: AgentTurn, input: TextInput): Iterable<AgentEvent> | AsyncIterable<AgentEvent> | undefined;
-}
-
-function defineWriter({ question, skill, write, ...definition }: Writer): Agent {
-  return defineAgent({
-    ...definition,
-    description: `${definition.description} Extractive: works without a language model, in English and Chinese.`,
-    skills: [{ ...skill, description: `${skill.description} Extractive.` }],
-    inputModes: ["text/plain", "text/markdown", "application/json"],
-    onCrash: "resume",
-    async *run(turn) {
-      yield turn.working();
-      const events = write(turn, readTextInput(turn.parts));
-      if (events === undefined) yield turn.inputRequired(question);
-      else yield* events;
-    },
-  });
-}
-
-/** Text or a topic in, its outline out. */
-const createOutlineAgent = (): Agent =>
-  defineWriter({
-    name: "Outline writer",
-    description: "Outlines a text, or drafts the skeleton of an article for a topic.",
-    skill: {
-      id: "generate_outline",
-      name: "Outline",
-      description: "Topic or text in; title, sections and points out, as data and as Markdown.",
-      tags: ["writing", "outline", "extractive"],
-      examples: ["Write an outline about renewable energy", "写一份关于人工智能的大纲"],
-    },
-    outputModes: ["application/json", "text/markdown", "text/plain"],
-    question: "What should the outline be about? 请告诉我大纲的主题。",
-    write(turn, input) {
-      const outline = writeOutline(input.text);
-      if (outline.sections.length === 0) return undefined;
-      const markdown = text(outlineMarkdown(outline), { mediaType: "text/markdown" });
-      return [turn.artifact({ name: "outline", parts: [data(outline), markdown] })];
-    },
-  });
-
-/** A skeleton is marked as one, in the text and in the data. */
-function outlineMarkdown(outline: Outline): string {
-  const sections = outline.sections.map(
-    ({ title, points }) => `${title === "" ? "" : `## ${title}\n\n`}${points.map((point) => `- ${point}\n`).join("")}`,
-  );
-  const title = outline.topic === "" ? [] : [`# ${outline.topic}\n`];
-  const remark = outline.basis === "topic" ? [`> ${LABELS[outline.language].skeletonNote(outline.topic)}\n`] : [];
-  return [...title, ...remark, ...sections].join("\n");
-}
-
-/** An outline or text in, an article out, streamed as it is written. */
-const createDocumentAgent = (): Agent =>
-  defineWriter({
-    name: "Document writer",
-    description: "Writes an article from an outline, a text or a topic.",
-    skill: {
-      id: "write_document",
-      name: "Document",
-      description: "Outline (data), text or topic in; an article in Markdown out, streamed.",
-      tags: ["writing", "document", "extractive"],
-      examples: ["Write an article about renewable energy", "写一篇关于人工智能的文章"],
-    },
-    outputModes: ["text/markdown", "text/plain"],
-    question: "What should the document be about? 请告诉我文章的主题。",
-    write(turn, input) {
-      const article = writeDocument({ text: input.text, outline: input.data });
-      if (article.markdown === "") return undefined;
-      return turn.stream("document", splitDocument(article), { description: article.title });
-    },
-  });
-
-/** Text in, its most important sentences out. */
-const createSummaryAgent = (): Agent =>
-  defineWriter({
-    name: "Summary writer",
-    description: "Summarises a text by its most important sentences.",
-    skill: {
-      id: "summarize",
-      name: "Summary",
-      description: "Text in; its most important sentences and keywords out, as text and as data.",
-      tags: ["writing", "summary", "extractive"],
-      examples: ["Summarize: …", "总结：……"],
-    },
-    question: "Which text should I summarise? 请把要总结的文字发给我。",
-    write(turn, input) {
-      const summary = summarize(textToSummarize(input, turn.parts));
-      if (summary.text === "") return undefined;
-      return [turn.artifact({ name: "summary", parts: [text(summary.text), data(summary)] })];
-    },
-  });
-
-/** An outline is converted to an article first, for callers that pass on its data. */
-function textToSummarize({ text: given, data: value }: TextInput, parts: readonly Part[]): string {
-  const isOutline = !parts.some(isTextPart) && (readOutline(value)?.sections.length ?? 0) > 0;
-  return isOutline ? writeDocument({ outline: value }).markdown : given;
-}
-
-interface TextInput {
-  /** The text of the text parts, else of text files, else of data. */
-  readonly text: string;
-  /** The first data part that is not null. */
-  readonly data: JsonValue | undefined;
-}
-
-/** Fields in which other agents put text. */
-const TEXT_FIELDS = ["text", "markdown", "content", "document", "article", "topic", "内容", "主题"];
-
-function readTextInput(parts: readonly Part[]): TextInput {
-  const data = parts.filter(isDataPart).find((part) => part.data !== null)?.data;
-  const text = textOf(parts).trim() || textOfFiles(parts) || textOfData(data);
-  return { text: text.replace(/\r\n?/g, "\n"), data };
-}
-
-function textOfFiles(parts: readonly Part[]): string {
-  return parts
-    .filter(isRawPart)
-    .filter((part) => part.mediaType?.startsWith("text/") === true)
-    .map((part) => Buffer.from(part.raw, "base64").toString("utf8"))
-    .join("\n\n")
-    .trim();
-}
-
-function textOfData(data: JsonValue | undefined): string {
-  if (typeof data === "string") return data.trim();
-  if (typeof data !== "object" || data === null || Array.isArray(data)) return "";
-  const members = new Map(Object.entries(data));
-  for (const name of TEXT_FIELDS) {
-    const value = members.get(name);
-    if (typeof value === "string" && value.trim() !== "") return value.trim();
-  }
-  return "";
-}
-
 export const BUILTIN_AGENTS = {
   echo: createEchoAgent,
-  outline: createOutlineAgent,
-  document: createDocumentAgent,
-  summary: createSummaryAgent,
+  outline: () => createWriterAgent("outline"),
+  document: () => createWriterAgent("document"),
+  summary: () => createWriterAgent("summary"),
   tck: createTckAgent,
 } as const satisfies Record<BuiltinName, () => Agent>;

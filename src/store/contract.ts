@@ -244,9 +244,8 @@ export interface Append {
    */
   readonly fence?: number;
   readonly entries: readonly LogEntry[];
-  /** The status after the last entry, if any entry changed it. */
+  /** The status after the last entry, and beside it the task's metadata, if any entry changed them. */
   readonly status?: TaskStatus;
-  /** The task's metadata after the last entry, if any entry changed it. Only beside a status. */
   readonly metadata?: JsonObject;
   readonly turn?: number;
   /** `take`: lease the task to the node with fence + 1 (refused as `fenced` while another node holds it); `release`: give it up. A terminal status always releases. */
