@@ -1,4 +1,5 @@
 import type { Agent, Turn } from "../engine/agent.ts";
+import type { AgentProfile } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { Peer } from "./child-task.ts";
 
@@ -21,34 +22,63 @@ export interface AgentDirectory {
   resolve(target: AgentTarget, turn: Pick<Turn, "caller">): Promise<CallableAgent>;
 }
 
+/** Beside other agents, what the runs of a server may use. */
+export interface RunServices {
+  /** Durable facts beside tasks. */
+  readonly records: RunRecords;
+  /** The profile of an agent of the same server. */
+  findProfile(agent: string): AgentProfile | undefined;
+  /** Counts the tokens of a language model. */
+  countTokens(agent: string, kind: TokenKind, count: number): void;
+}
+
+export interface RunRecords {
+  record(space: string, key: string): Promise<string | undefined>;
+  /** Replaces a record by what `change` makes of it, as often as another writer comes between. */
+  update(
+    record: { readonly space: string; readonly key: string; readonly ttlMs?: number; readonly keep?: number },
+    change: (before: string | undefined) => string | undefined,
+  ): Promise<void>;
+}
+
+export type TokenKind = "prompt" | "completion";
+
 /** Registered, because a module may have been loaded with another copy of this package. */
 const BIND = Symbol.for("dragoman.bindDirectory");
 
 interface DirectoryAgent extends Agent {
-  readonly [BIND]: (directory: AgentDirectory) => void;
+  readonly [BIND]: (directory: AgentDirectory, services?: RunServices) => void;
 }
 
 const hasBinding = (agent: Agent): agent is DirectoryAgent => BIND in agent;
 
-/** An agent that calls others. Agents are made before the server that serves them, so its directory comes later. */
-export function createDirectoryAgent(create: (directory: AgentDirectory) => Agent): Agent {
+/**
+ * An agent that calls others. Agents are made before the server that serves them, so its directory comes later, and so
+ * do other services: undefined while the agent is not part of a server.
+ */
+export function createDirectoryAgent(
+  create: (directory: AgentDirectory, services: () => RunServices | undefined) => Agent,
+): Agent {
   let bound: AgentDirectory | undefined;
+  let services: RunServices | undefined;
   const directory: AgentDirectory = {
     async resolve(target, turn) {
       if (bound !== undefined) return bound.resolve(target, turn);
       throw new ProtocolError("UNAVAILABLE", "No other agents can be called: the agent is not part of a server.");
     },
   };
-  return Object.assign(create(directory), {
-    [BIND]: (given: AgentDirectory) => {
+  const agent = create(directory, () => services);
+  return Object.assign(agent, {
+    [BIND]: (given: AgentDirectory, further?: RunServices) => {
       bound = given;
+      services = further;
     },
   });
 }
 
-/** Gives an agent the agents of the server that serves it. */
-export function bindDirectory(agent: Agent, directory: AgentDirectory): void {
-  if (hasBinding(agent)) agent[BIND](directory);
+/** Gives an agent the agents and services of the server that serves it. */
+export function bindDirectory(agent: Agent, directory: AgentDirectory, services?: RunServices): void {
+  if (hasBinding(agent)) agent[BIND](directory, services);
 }
 
 /** For an agent that is made of another: it is bound when the copy is. */

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { bindDirectory } from "../agents/directory.ts";
+import { bindDirectory, type RunServices } from "../agents/directory.ts";
 import { startThread } from "../agents/threads.ts";
 import type { AgentService, Dialect } from "../dialects/contract.ts";
 import type { Agent } from "../engine/agent.ts";
@@ -84,7 +84,12 @@ async function openCore(
     services.set(name, new ServedAgentService({ name, interfaces, sign, ...shared }));
   }
   const directory = createAgentDirectory({ services });
-  for (const agent of Object.values(settings.agents)) bindDirectory(agent, directory);
+  const runServices: RunServices = {
+    records: engine.records,
+    findProfile: (name) => services.get(name)?.profile,
+    countTokens: (agent, kind, count) => counters.countTokens(agent, kind, count),
+  };
+  for (const agent of Object.values(settings.agents)) bindDirectory(agent, directory, runServices);
   const upstreams = new Upstreams(settings.agents, report);
   closing.add(() => upstreams.close());
   const budgets = createByteBudgets(limits, authentication.identifies);
@@ -160,7 +165,7 @@ async function openCore(
     services: services as ReadonlyMap<string, ServedAgentService>,
     /** New messages of an agent go to its new definition. */
     replaceAgent(name: string, agent: Agent) {
-      bindDirectory(agent, directory);
+      bindDirectory(agent, directory, runServices);
       engine.replaceAgent(name, agent);
       upstreams.replace(name, agent);
     },

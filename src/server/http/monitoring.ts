@@ -33,6 +33,7 @@ const COUNTER_HELP = {
 export class Counters implements Meter {
   readonly #values = new Map<CounterName, number>();
   readonly #losses = new Map<string, number>();
+  readonly #tokens = new Map<string, number>();
 
   count(name: CounterName, by = 1): void {
     this.#values.set(name, (this.#values.get(name) ?? 0) + by);
@@ -45,6 +46,11 @@ export class Counters implements Meter {
     }
   }
 
+  countTokens(agent: string, kind: string, count: number): void {
+    const labels = `agent="${agent}",kind="${kind}"`;
+    this.#tokens.set(labels, (this.#tokens.get(labels) ?? 0) + count);
+  }
+
   render(gauges: Readonly<Record<string, { readonly help: string; readonly value: number }>>): string {
     let text = "";
     for (const name of Object.keys(COUNTER_HELP) as CounterName[]) {
@@ -53,6 +59,9 @@ export class Counters implements Meter {
     text +=
       "# HELP dragoman_losses_total Values that a dialect could not express.\n# TYPE dragoman_losses_total counter\n";
     for (const [labels, value] of this.#losses) text += `dragoman_losses_total{${labels}} ${value}\n`;
+    text +=
+      "# HELP dragoman_llm_tokens_total Tokens that language models read and wrote.\n# TYPE dragoman_llm_tokens_total counter\n";
+    for (const [labels, value] of this.#tokens) text += `dragoman_llm_tokens_total{${labels}} ${value}\n`;
     for (const [name, { help, value }] of Object.entries(gauges)) {
       text += renderMetric(`dragoman_${name}`, "gauge", help, value);
     }
