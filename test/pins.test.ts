@@ -154,6 +154,7 @@ describe("names on the wire", () => {
       reasoning: "urn:dragoman:ext:reasoning:v1",
       workflow: "urn:dragoman:ext:workflow:v1",
       upstream: "urn:dragoman:ext:upstream:v1",
+      usage: "urn:dragoman:ext:usage:v1",
       xiaoyi: "urn:dragoman:ext:xiaoyi:v1",
     });
   });

@@ -24,6 +24,20 @@ export const STATUS_TEXTS = {
   peerLost: "The connection to the agent was lost.",
   peerStayedAway: "The connection to the agent was lost, and it did not come back within {} s.",
   peerSilent: "The agent came back and sent no more of the task.",
+  modelUnreachable: "The language model could not be reached.",
+  modelRefusedKey: "The language model did not accept the configured API key.",
+  modelBusy: "The language model is busy; please try again later.",
+  modelBusyFor: "The language model is busy; please try again in {} s.",
+  modelFailed: "The language model answered with HTTP status {}.",
+  modelBrokeOff: "The language model's answer broke off.",
+  modelUnreadable: "The language model's answer could not be read.",
+  modelSaidNothing: "The language model gave no answer.",
+  modelSilent: "The language model sent nothing for {} s.",
+  modelAnswerTooLong: "The language model's answer was too long.",
+  modelFiltered: "The language model's content filter stopped the answer.",
+  modelOutOfTokens: "The answer was cut off at the limit of {} tokens.",
+  modelCutOff: "The answer was cut off at the length limit of the language model.",
+  modelTooManyCalls: "The language model called other agents more than {} times.",
 } as const;
 
 export type StatusTextName = keyof typeof STATUS_TEXTS;

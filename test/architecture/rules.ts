@@ -19,7 +19,11 @@ const FOLDERS: Readonly<Record<string, { readonly from: readonly string[]; reado
   writers: { from: [], packages: [] },
   yaml: { from: ["model"], packages: ["yaml", "zod"] },
   workflow: { from: ["model", "yaml"], packages: ["node:", "zod"] },
-  agents: { from: ["model", "engine", "client", "workflow", "writers"], packages: ["node:", "jiti", "zod"] },
+  // Of the wire only the reader of server-sent events, which language models send.
+  agents: {
+    from: ["model", "wire/sse.ts", "engine", "client", "workflow", "writers"],
+    packages: ["node:", "jiti", "zod"],
+  },
   server: {
     from: ["model", "wire", "auth", "dialects", "store", "engine", "client", "yaml", "workflow", "agents"],
     packages: ["node:", "uuid", "zod", "pino", "pino-pretty"],

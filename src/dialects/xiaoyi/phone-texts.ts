@@ -105,6 +105,20 @@ const STATUS_TEXTS_ZH = {
   peerLost: "与智能体的连接已断开，请重试。",
   peerStayedAway: "与智能体的连接已断开，且 {} 秒内未恢复，请稍后再试。",
   peerSilent: "智能体重新连接后没有继续回答，请重试。",
+  modelUnreachable: "无法连接语言模型，请稍后再试。",
+  modelRefusedKey: "语言模型未接受配置的密钥。",
+  modelBusy: "语言模型繁忙，请稍后再试。",
+  modelBusyFor: "语言模型繁忙，请在 {} 秒后重试。",
+  modelFailed: "语言模型返回了错误（HTTP {}）。",
+  modelBrokeOff: "语言模型的回答中断了，请重试。",
+  modelUnreadable: "无法读取语言模型的回答，请重试。",
+  modelSaidNothing: "语言模型没有给出回答，请重试。",
+  modelSilent: "语言模型 {} 秒内没有响应，请稍后再试。",
+  modelAnswerTooLong: "语言模型的回答过长，任务已终止。",
+  modelFiltered: "语言模型的内容过滤器终止了回答。",
+  modelOutOfTokens: "回答达到 {} 个词元的上限，已被截断。",
+  modelCutOff: "回答达到语言模型的长度上限，已被截断。",
+  modelTooManyCalls: "语言模型调用其他智能体超过 {} 次，任务已终止。",
 } as const satisfies Record<StatusTextName, string>;
 
 /** Translates the message of a failed task if the server wrote it; text from the agent is unchanged. */

@@ -1,0 +1,94 @@
+import type { Turn } from "../../engine/agent.ts";
+import { ProtocolError } from "../../model/errors.ts";
+import { LogEntry, type TaskEvent } from "../../model/event.ts";
+import { TaskFold } from "../../model/fold.ts";
+import type { Message } from "../../model/message.ts";
+import type { FrameStream } from "../../model/operation.ts";
+import { statusText } from "../../model/status-texts.ts";
+import type { Task } from "../../model/task.ts";
+import { ChildTask, canBeQueried, peerContextId } from "../child-task.ts";
+import type { AgentDirectory, CallableAgent } from "../directory.ts";
+import type { AgentAnswer, AgentCall } from "./agent-tools.ts";
+
+/** Sends a message to an agent as a task of its own and waits until that ends or asks for input. */
+export async function callAgent(call: AgentCall, turn: Turn, directory: AgentDirectory): Promise<AgentAnswer> {
+  const { signal } = turn;
+  const agent = await directory.resolve({ agent: call.agent }, turn);
+  const child = new ChildTask(agent, { turn, prefix: `${call.key}/`, dialect: agent.dialect });
+  let cancelling: Promise<void> | undefined;
+  const stop = () => {
+    cancelling = cancelChild(child, signal).then(() => child.leave());
+  };
+  signal.addEventListener("abort", stop, { once: true });
+  if (signal.aborted) stop();
+  try {
+    const answer = await readAnswer(child, await open(call, turn, agent, child));
+    signal.throwIfAborted();
+    return answer;
+  } finally {
+    signal.removeEventListener("abort", stop);
+    await cancelling;
+    // The id may have arrived after the abort.
+    if (signal.aborted) await cancelChild(child, signal);
+  }
+}
+
+/** Whether or not the agent confirms it, the turn ends. */
+async function cancelChild(child: ChildTask, { reason }: AbortSignal): Promise<void> {
+  // A run that was only lost here is continued by another process, or by this one later.
+  if (ProtocolError.is(reason) && reason.code === "UNAVAILABLE") return;
+  await child.cancel().catch(() => {});
+}
+
+async function open(call: AgentCall, turn: Turn, agent: CallableAgent, child: ChildTask): Promise<FrameStream> {
+  const { attempt, caller, signal, task } = turn;
+  const place = `${task.id}/${call.key}`;
+  const messageId = call.isReply ? `${place}/${turn.message.messageId}` : place;
+  const earlier = attempt > 1 ? await child.sent() : undefined;
+  if (earlier?.message === messageId && earlier.task !== undefined && canBeQueried(agent)) {
+    return child.attach(earlier.task, undefined, signal);
+  }
+  const waiting = call.isReply ? await child.waiting() : undefined;
+  const message: Message = {
+    messageId,
+    role: "ROLE_USER",
+    contextId: agent.isLocal ? task.contextId : peerContextId(caller.owner, task.contextId),
+    parts: call.parts,
+    ...(agent.isLocal && { referenceTaskIds: [task.id] }),
+    ...(waiting !== undefined && { taskId: waiting }),
+  };
+  return child.send({ message }, signal, messageId);
+}
+
+async function readAnswer(child: ChildTask, frames: FrameStream): Promise<AgentAnswer> {
+  let fold: TaskFold | undefined;
+  const events = child.read<TaskEvent>(frames, (event) => [event]);
+  for (;;) {
+    const step = await events.next();
+    if (step.done === true) {
+      if (step.value !== undefined) return { state: "TASK_STATE_COMPLETED", parts: step.value.parts };
+      break;
+    }
+    for (const event of step.value.items) fold = addEvent(fold, event);
+  }
+  if (fold === undefined || !child.isSettled) {
+    throw new ProtocolError("INVALID_AGENT_RESPONSE", statusText("answerBrokeOff"));
+  }
+  return toAnswer(fold.toTask());
+}
+
+/** A snapshot begins again. What cannot follow, because the agent broke the rules of a task, is left out. */
+function addEvent(before: TaskFold | undefined, event: TaskEvent): TaskFold {
+  if ("task" in event) return TaskFold.from(event.task, 1);
+  const { contextId, taskId } = "statusUpdate" in event ? event.statusUpdate : event.artifactUpdate;
+  const fold = before ?? TaskFold.from({ id: taskId, contextId, status: { state: "TASK_STATE_WORKING" } }, 1);
+  if (fold.refusal(event) === undefined) fold.apply(LogEntry.of(fold.number + 1, event));
+  return fold;
+}
+
+function toAnswer({ artifacts = [], status }: Task): AgentAnswer {
+  const message = status.message?.parts ?? [];
+  const made = artifacts.flatMap(({ parts }) => parts);
+  const isResult = status.state === "TASK_STATE_COMPLETED" && made.length > 0;
+  return { state: status.state, parts: isResult ? made : message };
+}
