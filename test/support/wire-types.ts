@@ -37,6 +37,7 @@ export interface WireTask {
   readonly status: WireStatus;
   readonly artifacts?: readonly WireArtifact[];
   readonly history?: readonly WireMessage[];
+  readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
 export interface WirePage {

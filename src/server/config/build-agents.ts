@@ -5,7 +5,7 @@ import { loadAgentModule } from "../../agents/load-module.ts";
 import type { TckOptions } from "../../agents/tck.ts";
 import type { Agent } from "../../engine/agent.ts";
 import { type Log, SILENT_LOG } from "../../model/ports.ts";
-import type { AgentConfig, AgentOverrides, DragomanConfig } from "./config.ts";
+import type { AgentConfig, AgentOverrides, AgentSource, DragomanConfig } from "./config.ts";
 import { createDialInAgent } from "./sections.ts";
 
 export interface BuildOptions {
@@ -83,6 +83,9 @@ export async function buildAgent(
       };
       return withOverrides(createProcessAgent({ ...about, ...how }), overrides);
     }
+    case "llm":
+    case "writer":
+      return withOverrides(await buildLlmAgent(name, source, config, options.log ?? SILENT_LOG), overrides);
     case "link": {
       const { kind, ...how } = source;
       const { timeoutMs, ...rest } = overrides;
@@ -101,6 +104,24 @@ export async function buildAgent(
       return withOverrides(createWorkflowAgent({ workflow, name: workflow.name ?? name }), overrides);
     }
   }
+}
+
+async function buildLlmAgent(
+  id: string,
+  source: Extract<AgentSource, { kind: "llm" | "writer" }>,
+  { limits }: Pick<DragomanConfig, "limits">,
+  log: Log,
+): Promise<Agent> {
+  const { createLlmHost } = await import("../llm-host.ts");
+  const how = {
+    id,
+    ...source.llm,
+    maxResponseBytes: limits.part,
+    host: createLlmHost(limits.file ?? limits.part, log),
+  };
+  if (source.kind === "llm") return (await import("../../agents/llm/index.ts")).createLlmAgent(how);
+  const { createModelWriter } = await import("../../agents/llm/writers.ts");
+  return createModelWriter({ use: source.use, ...how });
 }
 
 function withOverrides(agent: Agent, overrides: AgentOverrides): Agent {

@@ -1,9 +1,10 @@
 import { resolve } from "node:path";
-import type { BuiltinName } from "../../agents/builtin-names.ts";
+import { type BuiltinName, WRITER_NAMES, type WriterName } from "../../agents/builtin-names.ts";
 import type { SkillDefinition } from "../../agents/define.ts";
 import type { TckOptions } from "../../agents/tck.ts";
 import type { Agent } from "../../engine/agent.ts";
 import { omitUndefined } from "../../model/json.ts";
+import { type LlmConfig, toLlmConfig } from "./llm.ts";
 import type { ParsedAgent, ParsedConfig } from "./schema.ts";
 import type { RemoteCredentials } from "./schema-remote.ts";
 import { type DialInCredentials, toSectionConfigs } from "./sections.ts";
@@ -30,6 +31,8 @@ export interface AgentOverrides {
 
 export type AgentSource =
   | ({ readonly kind: "builtin"; readonly use: BuiltinName } & Pick<TckOptions, "streaming" | "requiredExtension">)
+  | { readonly kind: "writer"; readonly use: WriterName; readonly llm: LlmConfig }
+  | { readonly kind: "llm"; readonly llm: LlmConfig }
   | { readonly kind: "module"; readonly file: string; readonly isolate: boolean }
   | {
       readonly kind: "process";
@@ -107,7 +110,7 @@ export function toConfig(parsed: ParsedConfig, folder: string, findOrigins: () =
 }
 
 function toAgentConfig(parsed: ParsedAgent, folder: string): AgentConfig {
-  const { use, module, isolate, exec, link, workflow, format, cwd, env, stderr, ...others } = parsed;
+  const { use, module, isolate, exec, link, llm, workflow, format, cwd, env, stderr, ...others } = parsed;
   const { streaming, requiredExtension, remote, dialect, binding, credentials, origins, timeout, ...rest } = others;
   return {
     source: toSource(parsed, folder),
@@ -117,7 +120,10 @@ function toAgentConfig(parsed: ParsedAgent, folder: string): AgentConfig {
 
 function toSource(parsed: ParsedAgent, folder: string): AgentSource {
   const { use, module, isolate = false, exec, link, format = "text", cwd = ".", env = {}, stderr = "log" } = parsed;
-  const { streaming, requiredExtension, workflow } = parsed;
+  const { llm, streaming, requiredExtension, workflow } = parsed;
+  const writer = WRITER_NAMES.find((name) => name === use);
+  if (llm !== undefined && writer !== undefined) return { kind: "writer", use: writer, llm: toLlmConfig(llm) };
+  if (llm !== undefined) return { kind: "llm", llm: toLlmConfig(llm) };
   if (use !== undefined) {
     const given = { ...(streaming !== undefined && { streaming }), ...(requiredExtension && { requiredExtension }) };
     return { kind: "builtin", use, ...given };

@@ -31,6 +31,20 @@ describe("effectiveConfig", () => {
     });
   });
 
+  it("shows a language model without its key", () => {
+    const llm = "baseUrl: http://localhost/v1, model: m, apiKey: written, body: { temperature: 0.5, stop: [x] }";
+    const shown = show(`agents: { a: { llm: { ${llm} } }, b: { use: outline, llm: { ${llm} } } }`);
+    expect(JSON.stringify(shown)).not.toContain("written");
+    expect(shown).toMatchObject({
+      "agents.a.llm.baseUrl": { value: "http://localhost/v1" },
+      "agents.a.llm.apiKey": { value: "***" },
+      "agents.a.llm.idleTimeout": { value: "2m", origin: "default" },
+      "agents.a.llm.body.stop": { value: '["x"]' },
+      "agents.b.use": { value: "outline" },
+      "agents.b.llm.model": { value: "m" },
+    });
+  });
+
   it("shows no secrets", () => {
     const text = `agents:
   a:

@@ -2,6 +2,7 @@ import { formatDuration } from "../../model/duration.ts";
 import { formatSize, size, wait } from "../../yaml/value-types.ts";
 import { isSecretName, redactText } from "../logging/redact.ts";
 import type { AgentConfig, DragomanConfig, Origin, RemoteSource } from "./config.ts";
+import { llmValues } from "./llm.ts";
 import { limits } from "./schema.ts";
 import { sectionValues } from "./sections.ts";
 import { type EffectiveScalar, membersOf, type ShownValue, type ShownValues } from "./shown-values.ts";
@@ -107,6 +108,8 @@ function* agentValues(path: string, agent: AgentConfig): ShownValues {
     // Arguments and environments of programs may contain secrets under any name and in any form.
     for (const name of Object.keys(env)) yield [`${path}.env.${name}`, REDACTED];
   }
+  if (source.kind === "writer") yield [`${path}.use`, source.use];
+  if (source.kind === "writer" || source.kind === "llm") yield* llmValues(`${path}.llm`, source.llm);
   if (source.kind === "link") {
     const { kind, patienceMs, ...credentials } = source;
     yield* membersOf(`${path}.link`, { ...credentials });

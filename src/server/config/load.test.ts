@@ -210,7 +210,7 @@ describe("what is wrong with a configuration", () => {
       "agents: { 'a b': { use: echo } }",
       "dragoman.yaml:1:11: agents.a b: must be letters, digits, dots, dashes and underscores",
     ],
-    ["agents: { a: {} }", "dragoman.yaml:1:14: agents.a: needs one of use, module, exec, link, remote, workflow"],
+    ["agents: { a: {} }", "dragoman.yaml:1:14: agents.a: needs one of use, module, exec, link, remote, workflow, llm"],
     [
       "agents: { a: { use: echo, module: x.ts } }",
       "dragoman.yaml:1:14: agents.a: has use and module; an agent is only one of them",
@@ -396,12 +396,6 @@ describe("what is wrong with a configuration", () => {
     expect(problemsOf(`${ECHO}${line}`)).toEqual([expect.stringContaining(`${path}: not available in this version`)]);
   });
 
-  it.each(["llm: {}"])("says so of an agent with %s", (line) => {
-    expect(problemsOf(`agents: { a: { ${line} } }`)).toEqual([
-      expect.stringMatching(/^dragoman.yaml:1:16: agents\.a\.\w+: not available in this version/),
-    ]);
-  });
-
   it("is told all at once, in the order of the file", () => {
     const problems = problemsOf(`server: { port: x, hots: y }
 default: nobody
@@ -454,7 +448,6 @@ registry: { peers: [] }
   it("is refused only for what is not available", () => {
     const problems = problemsOf(text, { ALICE_KEY: "a", TELEGRAM_TOKEN: "t" });
     expect(problems.map((problem) => problem.split(": ").slice(1).join(" "))).toEqual([
-      "agents.helper.llm not available in this version (language model agents)",
       "channels not available in this version (chat channels)",
       "registry not available in this version (the registry)",
     ]);
@@ -509,5 +502,51 @@ describe("loadConfig", () => {
     } finally {
       await rm(here, { recursive: true });
     }
+  });
+});
+
+describe("llm", () => {
+  const LLM = "baseUrl: http://localhost:11434/v1, model: qwen3";
+  const sourceOf = (agents: string) =>
+    parseConfig(`agents: { ${agents} }`, { source: "dragoman.yaml", folder: "/", environment: {} }).agents.get("a")
+      ?.source;
+
+  it("has defaults, and no key if it is empty", () => {
+    expect(sourceOf(`a: { llm: { ${LLM}, apiKey: "\${LLM_KEY:-}" } }`)).toEqual({
+      kind: "llm",
+      llm: {
+        baseUrl: "http://localhost:11434/v1",
+        model: "qwen3",
+        agents: [],
+        maxToolCalls: 16,
+        maxContextTokens: 8_000,
+        images: false,
+        attempts: 4,
+        idleTimeoutMs: 120_000,
+        body: {},
+      },
+    });
+  });
+
+  it("belongs to a writer beside use", () => {
+    expect(sourceOf(`a: { use: outline, llm: { ${LLM} } }`)).toMatchObject({ kind: "writer", use: "outline" });
+  });
+
+  it.each([
+    [`a: { llm: {} }`, ["agents.a.llm.baseUrl: is required", "agents.a.llm.model: is required"]],
+    [`a: { llm: { baseUrl: "ftp://x", model: m } }`, ["agents.a.llm.baseUrl: must be an http or https address"]],
+    [
+      `a: { llm: { baseUrl: "http://u:p@x/v1", model: m } }`,
+      ["agents.a.llm.baseUrl: must be an http or https address"],
+    ],
+    [`a: { llm: { ${LLM}, modle: m } }`, ['agents.a.llm.modle: unknown key; did you mean "model"?']],
+    [`a: { llm: { ${LLM}, agents: [b] } }`, ['agents.a.llm.agents[0]: there is no agent "b"']],
+    [`a: { llm: { ${LLM}, agents: [a] } }`, ["agents.a.llm.agents[0]: an agent cannot call itself"]],
+    [`a: { llm: { ${LLM}, maxTokens: 0 } }`, ["agents.a.llm.maxTokens: must be 1 or more"]],
+    [`a: { llm: { ${LLM}, idleTimeout: 10m } }`, ["agents.a.llm.idleTimeout: must not be longer than 5m"]],
+    [`a: { use: echo, llm: { ${LLM} } }`, ["agents.a: has use and llm; an agent is only one of them"]],
+    [`a: { use: outline, llm: { ${LLM}, agents: [a] } }`, ["agents.a.llm.agents: has no meaning beside use: outline"]],
+  ])("%s is refused", (agents, problems) => {
+    expect(problemsOf(`agents: { ${agents} }`)).toEqual(problems.map((problem) => expect.stringContaining(problem)));
   });
 });

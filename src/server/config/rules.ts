@@ -1,3 +1,4 @@
+import { WRITER_NAMES } from "../../agents/builtin-names.ts";
 import { type Fields, fieldsOf, isObject, listOf } from "../../model/json.ts";
 import type { Finding } from "../../yaml/problems.ts";
 import { externallyReachableHost } from "../access/loopback.ts";
@@ -14,7 +15,11 @@ export function checkRules(values: unknown): readonly Finding[] {
   const root = fieldsOf(values);
   const agents = fieldsOf(root.agents);
   return [
-    ...Object.entries(agents).flatMap(([name, agent]) => [...checkAgentKind(name, agent), ...checkRemote(name, agent)]),
+    ...Object.entries(agents).flatMap(([name, agent]) => [
+      ...checkAgentKind(name, agent),
+      ...checkRemote(name, agent),
+      ...checkCalledAgents(name, agent, agents),
+    ]),
     ...checkDefaultAgent(root, agents),
     ...checkPublicHost(root),
     ...checkCertificates(root),
@@ -27,7 +32,8 @@ export function checkRules(values: unknown): readonly Finding[] {
 function checkAgentKind(name: string, value: unknown): readonly Finding[] {
   if (!isObject(value)) return [];
   const path = ["agents", name];
-  const given = AGENT_KINDS.filter((kind) => value[kind] !== undefined);
+  const isWriter = WRITER_NAMES.some((name) => name === value.use);
+  const given = AGENT_KINDS.filter((kind) => value[kind] !== undefined && !(kind === "llm" && isWriter));
   const isUnavailable = () => Object.keys(value).some((key) => unavailableFeature([...path, key]) !== undefined);
   const findings: Finding[] = [];
   if (given.length === 0 && !isUnavailable())
@@ -62,6 +68,19 @@ function checkRemote(name: string, agent: unknown): readonly Finding[] {
     findings.push({ path: [...path, "oauth"], message: "needs either tokenUrl or issuer" });
   }
   return findings;
+}
+
+/** Those that a language model may call. A writer calls none. */
+function checkCalledAgents(name: string, value: unknown, agents: Fields): readonly Finding[] {
+  const { llm, use } = fieldsOf(value);
+  const path = ["agents", name, "llm", "agents"];
+  const called = listOf(fieldsOf(llm).agents);
+  if (use !== undefined && called.length > 0) return [{ path, message: `has no meaning beside use: ${use}` }];
+  return called.flatMap((agent, at) =>
+    agent === name
+      ? [{ path: [...path, at], message: "an agent cannot call itself" }]
+      : checkAgentExists(agent, agents, [...path, at]),
+  );
 }
 
 function checkDefaultAgent(root: Fields, agents: Fields): readonly Finding[] {

@@ -17,6 +17,7 @@ import {
 } from "../../yaml/value-types.ts";
 import { DEFAULT_REQUESTS } from "../access/admission.ts";
 import { DEFAULT_CONNECTION_LIMITS } from "../access/connections.ts";
+import { llm } from "./llm.ts";
 import { unavailableMessage } from "./problems.ts";
 import { auth, tls } from "./schema-auth.ts";
 import { remoteKeys } from "./schema-remote.ts";
@@ -51,7 +52,7 @@ const skill = z.strictObject({
   scopes: optional(z.array(text), "Scopes that a caller needs to ask for it by its id."),
 });
 
-export const AGENT_KINDS = ["use", "module", "exec", "link", "remote", "workflow"] as const;
+export const AGENT_KINDS = ["use", "module", "exec", "link", "remote", "workflow", "llm"] as const;
 export const EXEC_ONLY = ["format", "cwd", "env", "stderr"] as const;
 export const MODULE_ONLY = ["isolate"] as const;
 export const TCK_ONLY = ["streaming", "requiredExtension"] as const;
@@ -90,6 +91,10 @@ const agent = z.strictObject({
   workflow: optional(
     z.union([text, z.record(z.string(), z.unknown())], { error: "must be a file or the content of one" }),
     "File with a workflow, relative to this file, or its content. `${…}` in it is not expanded.",
+  ),
+  llm: optional(
+    llm,
+    "A language model behind an OpenAI-compatible API, which answers; or, with `use: outline`, `document` or `summary`, writes for that agent.",
   ),
   name: optional(text, "Name on the card, instead of the agent's own."),
   description: optional(text, "Description on the card, instead of the agent's own."),
@@ -311,7 +316,9 @@ export const configSchema = z.strictObject({
   default: optional(text, "Name of the agent that is also served at the root; default: the first."),
   agents: z
     .record(z.string().regex(AGENT_NAME, { error: "must be letters, digits, dots, dashes and underscores" }), agent)
-    .describe("Agents by name; each has exactly one of `use`, `module`, `exec`, `link`, `remote` and `workflow`."),
+    .describe(
+      "Agents by name; each has exactly one of `use`, `module`, `exec`, `link`, `remote`, `workflow` and `llm`.",
+    ),
   auth: auth.prefault({}).describe("Who may call. Default: anyone on this machine."),
   signing: optional(signing, "Signs the cards of all agents; the public key is at `/.well-known/jwks.json`."),
   ...sectionSchemas,

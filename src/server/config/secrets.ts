@@ -28,6 +28,9 @@ function secretsOfSource(source: AgentSource): readonly string[] {
     const { apiKey, basic, bearer, oauth, sk } = source.credentials ?? {};
     return [apiKey, basic?.password, bearer, oauth?.clientSecret, sk].filter((secret) => secret !== undefined);
   }
+  if (source.kind === "llm" || source.kind === "writer") {
+    return source.llm.apiKey === undefined ? [] : [source.llm.apiKey];
+  }
   if (source.kind !== "process") return [];
   return Object.entries(source.env).flatMap(([name, value]) => (isSecretName(name) ? [value] : []));
 }
