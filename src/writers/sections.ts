@@ -96,7 +96,9 @@ function titleOf(analysis: Analysis): string {
 function titleFromSentences(analysis: Analysis): string {
   const { language, words } = analysis;
   const opening = stripFinalPunctuation(sentenceText(analysis, 0));
-  const phrases = findKeywords(words, language, 3).filter(({ weight }) => weight >= 2);
+  const phrases = findKeywords(words, language, 6)
+    .filter((phrase) => phrase.weight >= 2 && namesThing(phrase))
+    .slice(0, 3);
   if (
     phrases.length === 0 ||
     (opening !== "" && columns(opening, FIRST_SENTENCE_AS_TITLE_COLUMNS) < FIRST_SENTENCE_AS_TITLE_COLUMNS)
@@ -158,7 +160,7 @@ function cutPoints(analysis: Analysis, count: number): number[] {
 
 /** "However, reefs recover" becomes the title "Reefs recover". */
 const CONNECTIVE =
-  /^(?:however|but|still|moreover|furthermore|in addition|finally|first|second|third|today|now|meanwhile|therefore|thus|of course|for example|for instance),?\s+|^(?:不过|但是|然而|此外|另外|同时|首先|其次|最后|因此|所以|总之|如今|目前|当然|例如|比如|专家普遍认为|专家认为)，/i;
+  /^(?:however|but|still|moreover|furthermore|in addition|finally|first|second|third|today|now|meanwhile|therefore|thus|of course|for example|for instance),?\s+|^(?:不过|但是|然而|此外|另外|同时|首先|其次|最后|因此|所以|总之|如今|目前|当然|例如|比如|与此同时|专家普遍认为|专家认为)，/i;
 /** Openings whose first clause is meaningless on its own, and words that refer back. */
 const DEPENDENT =
   /^(?:when|while|if|although|though|because|since|as|after|before|until|unless|in|on|at|by|for|from|with|without|according|despite|during|under|over|to|this|these|those|that|it|they|he|she|such|otherwise|there|we|i|you|and|or)\b|^(?:当|如果|虽然|尽管|由于|因为|随着|根据|按照|对于|关于|除了|为了|在|从|过去|以前|这|那|它|他|她|其|借助|通过|要)/i;
@@ -192,11 +194,19 @@ function groupNames(
     const apart = byScore(keywords.map(({ key, weight }) => weight / (spreadOf.get(key) ?? 1))).map(
       (index) => keywords[index]!,
     );
-    const repeated = apart.filter(({ weight }) => weight >= 2).slice(0, 2);
+    // A word of all groups does not tell this one from the others.
+    const isOwn = ({ key }: Keyword) => (spreadOf.get(key) ?? 0) < groups.length;
+    const repeated = apart.filter((keyword) => keyword.weight >= 2 && namesThing(keyword)).slice(0, 2);
+    const own = repeated.filter(isOwn);
+    const pair = toName(repeated.length > 1 && own.length > 0 ? fromKeywords(repeated) : undefined);
+    const clauses = group.map((index) => clauseName(analysis, group, index));
     const candidates: (Name | undefined)[] = [
       openingTitle(analysis, group),
+      // In Chinese, verbs are not told from nouns, and two words rarely make a title.
+      ...(language === "zh" ? [...clauses, pair] : [pair, ...clauses]),
+      toName(fromKeywords(own)),
+      toName(openingWords(analysis, group)),
       toName(fromKeywords(repeated)),
-      ...group.map((index) => toName(clauseTitle(analysis, index))),
       toName(fromKeywords(apart.slice(0, 2))),
     ];
     const name = candidates.find((candidate) => candidate !== undefined && !taken.has(candidate.title));
@@ -220,11 +230,38 @@ function openingTitle(analysis: Analysis, group: readonly number[]): Name | unde
   return { title: capitalize(title), titleSentence: first };
 }
 
+/** Not a participle or a plain adjective, which say nothing without their sentence: "voted", "alone reduced", "old". */
+const namesThing = ({ text }: Keyword): boolean =>
+  !/\b[a-z]{2,}[a-df-z]ed\b|^(?:old|new|young|big|large|small|long|short|high|low|good|great|own|alone|stand|feel|mean|keep)$/i.test(
+    text,
+  );
+
+/** The beginning of a paragraph whose sentences are all too long for a title. */
+function openingWords(analysis: Analysis, [first]: readonly number[]): string | undefined {
+  const sentence = first === undefined ? "" : sentenceText(analysis, first).replace(CONNECTIVE, "");
+  if (sentence === "" || QUOTED.test(sentence) || REFERS_BACK.test(sentence)) return undefined;
+  return capitalize(truncate(stripFinalPunctuation(sentence), TITLE_COLUMNS));
+}
+
+const QUOTED = /["“”「」『』]/;
+/** A clause that only says who speaks, or when. */
+const SPEECH =
+  /(?:表示|承认|介绍|认为|指出|回应|反映|提醒|发现|说|报告|以后|之后|时候?)$|\b(?:said|says|explained|reported|warned)$/;
 const REFERS_BACK = /^(?:this|these|those|that|it|they|he|she|such)\b|^(?:这|那|它|他|她|其)/i;
+
+/** A sentence that is the title as a whole is not repeated below it. */
+function clauseName(analysis: Analysis, group: readonly number[], index: number): Name | undefined {
+  const title = clauseTitle(analysis, index);
+  const name = toName(title);
+  const isWhole = title === capitalize(stripFinalPunctuation(sentenceText(analysis, index)));
+  return name !== undefined && isWhole && group.length >= 3 ? { ...name, titleSentence: index } : name;
+}
 
 function clauseTitle(analysis: Analysis, index: number): string | undefined {
   const sentence = stripFinalPunctuation(sentenceText(analysis, index).replace(CONNECTIVE, ""));
-  const clause = sentence.split(/[,;:，；：。]|\s[–—-]\s/)[0]?.trim() ?? "";
+  if (QUOTED.test(sentence)) return undefined;
+  const clauses = sentence.split(/[,;:，；：。]|\s[–—-]\s/).map((part) => part.trim());
+  const clause = clauses.find((part) => !SPEECH.test(part)) ?? "";
   const width = columns(clause, TITLE_COLUMNS + 4);
   if (width >= TITLE_COLUMNS + 4 || width < 12 || DEPENDENT.test(clause)) return undefined;
   return capitalize(clause);

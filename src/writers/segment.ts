@@ -190,8 +190,18 @@ export function splitWords(sentence: string, language: Language): Word[] {
  * subject.
  */
 function isTrivial(word: string): boolean {
-  return word.length < 2 || /^[\p{N}.,:%_]+$/u.test(word) || /^[a-z]{3,}ly$/.test(word) || /^.[的了着]$/.test(word);
+  return (
+    word.length < 2 ||
+    /^[\p{N}.,:%_]+$/u.test(word) ||
+    /^[a-z]{3,}ly$/.test(word) ||
+    /^.[的了着]$/.test(word) ||
+    NUMBER.test(word)
+  );
 }
+
+/** Numbers in words, in Chinese with the unit that is counted. */
+const NUMBER =
+  /^(?:two|three|four|five|six|seven|eight|nine|ten|twenty|hundred|thousand|million|billion|percent|third|half)$|^(?:百分之|第?[零一二两三四五六七八九十百千万亿几半]+[个只件条位名年月日周天时分秒元岁次种家座份点倍]?)$/;
 
 function stripEnding(word: string): string {
   const bare = word.endsWith("'s") ? word.slice(0, -2) : word;
