@@ -202,7 +202,7 @@ function groupNames(
     const clauses = group.map((index) => clauseName(analysis, group, index));
     const candidates: (Name | undefined)[] = [
       openingTitle(analysis, group),
-      // In Chinese, verbs are not told from nouns, and two words rarely make a title.
+      // In Chinese, verbs cannot be distinguished from nouns, and two words rarely make a title.
       ...(language === "zh" ? [...clauses, pair] : [pair, ...clauses]),
       toName(fromKeywords(own)),
       toName(openingWords(analysis, group)),

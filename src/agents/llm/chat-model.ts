@@ -31,7 +31,7 @@ export interface ChatModelTools {
   readonly log: Log;
 }
 
-export interface ChatRequest {
+interface ChatRequest {
   readonly messages: readonly ChatMessage[];
   readonly tools?: readonly ToolDefinition[];
   /** The tools are only named because earlier messages used them. */

@@ -15,7 +15,7 @@ export interface ContentOptions {
   readonly readFile?: ((url: string, signal: AbortSignal) => Promise<FetchedFile>) | undefined;
 }
 
-export interface FetchedFile {
+interface FetchedFile {
   readonly bytes: Uint8Array;
   readonly mediaType: string | undefined;
 }

@@ -106,7 +106,7 @@ interface ScriptedCall {
 }
 
 /** Calls whose arguments come in pieces. */
-export function callFrames(...calls: readonly ScriptedCall[]): readonly Frame[] {
+function callFrames(...calls: readonly ScriptedCall[]): readonly Frame[] {
   const frames = calls.flatMap(({ arguments: given, id, name }, index) => [
     delta({ tool_calls: [{ index, id, type: "function", function: { name, arguments: "" } }] }),
     ...(JSON.stringify(given).match(/[\s\S]{1,5}/g) ?? []).map((piece) =>
