@@ -1,7 +1,7 @@
 import type { LogEntry } from "../model/event.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
-import type { Task, TaskState, TaskStatus } from "../model/task.ts";
+import type { TaskState, TaskStatus } from "../model/task.ts";
 import type {
   DeliveryClaim,
   DeliveryClaimQuery,
@@ -19,11 +19,13 @@ import type {
   Redelivered,
   Redelivery,
 } from "./delivery-contract.ts";
+import type { Cursor, CursorRead, ListPage, ListQuery, Scope, Snapshot, SnapshotOptions } from "./read-contract.ts";
 import type { RecordQuery, RecordWrite, StoredRecord } from "./record-contract.ts";
 
 export type * from "./delivery-contract.ts";
 export { registersDeliveries, WEBHOOK_ROUTE } from "./delivery-contract.ts";
 export { describeStoreError } from "./errors.ts";
+export * from "./read-contract.ts";
 export type * from "./record-contract.ts";
 
 /**
@@ -170,13 +172,6 @@ export interface Wakeups {
   subscribe(listener: (wakeup: Wakeup | "all") => void): () => void;
 }
 
-/** Whose tasks: outside the scope no one can find out that they exist. */
-export interface Scope {
-  readonly agent: string;
-  readonly tenant: string;
-  readonly owner: string;
-}
-
 export interface TaskHead extends Scope {
   readonly id: string;
   readonly contextId: string;
@@ -321,73 +316,6 @@ export interface IdempotencyRecord {
   /** Set when the send was answered without a task. */
   readonly reply: Message | undefined;
 }
-
-export interface SnapshotOptions {
-  /** The task as it stood at this number; absent: now. Below the floor the current task is given. */
-  readonly at?: number;
-  /** Newest messages to include, at most. */
-  readonly history: number;
-  readonly artifacts: boolean;
-  /** Of the caller: a task of another scope does not exist, and costs no more than one that does not. */
-  readonly scope?: Scope;
-}
-
-export interface Snapshot {
-  readonly task: Task;
-  readonly number: number;
-}
-
-export interface Cursor {
-  readonly id: string;
-  readonly after: number;
-}
-
-export type CursorRead =
-  | { readonly kind: "entries"; readonly entries: readonly LogEntry[] }
-  /** The cursor is older than what is kept. */
-  | { readonly kind: "compacted"; readonly floor: number }
-  | { readonly kind: "missing" };
-
-/** Position in the order (status timestamp, id), newest first. */
-export interface ListPosition {
-  readonly timestamp: number;
-  readonly id: string;
-  /**
-   * What the store calls the state of the list when its first page was read; of no meaning to others. A single-writer
-   * store counts commits, PostgreSQL has `pg_current_snapshot()`: no order of commits across nodes is needed. One that
-   * the store does not recognise counts as the present.
-   */
-  readonly view: string;
-}
-
-/** For at least this long positions that tasks have left are kept for lists that began before. */
-export const LIST_VIEW_MS = 60 * 60_000;
-
-export interface ListQuery extends Scope {
-  readonly contextId?: string | undefined;
-  readonly state?: TaskState | undefined;
-  /** Status timestamp at or after this, in milliseconds. */
-  readonly since?: number | undefined;
-  readonly limit: number;
-  /** A page also ends before a task that would make it longer than this, in characters and roughly; not before its first. */
-  readonly maxCharacters?: number;
-  readonly after?: ListPosition;
-  readonly history: number;
-  readonly artifacts: boolean;
-  /** No `next`, for which positions of tasks would have to be kept; `total` has no meaning. */
-  readonly firstPageOnly?: boolean;
-}
-
-export interface ListPage {
-  readonly tasks: readonly Task[];
-  /** Matches before paging; above `MAX_COUNTED` an index range is not counted further. May lag, see `storedBytes`. */
-  readonly total: number;
-  /** Absent on the last page. */
-  readonly next?: ListPosition;
-}
-
-/** Filters that no counter covers are counted up to here. */
-export const MAX_COUNTED = 10_000;
 
 /** A counter includes every write that was answered at least this long ago. @public for stores. */
 export const COUNTER_LAG_MS = 5_000;

@@ -1,6 +1,8 @@
-import { describe, expect, it } from "vitest";
-import { workflow } from "./builder.ts";
+import { describe, expect, expectTypeOf, it } from "vitest";
+import type { z } from "zod";
+import { type StepDefinition, workflow } from "./builder.ts";
 import { parseWorkflow } from "./load.ts";
+import type { stepSchema } from "./schema.ts";
 
 const article = workflow("article", { description: "Topic in; outline, article and summary out." })
   .step("outline", { agent: "outline" })
@@ -18,6 +20,10 @@ const article = workflow("article", { description: "Topic in; outline, article a
   .output("outline", "document", "summary");
 
 describe("the builder", () => {
+  it("takes the keys of a step in a file", () => {
+    expectTypeOf<keyof StepDefinition<string>>().toEqualTypeOf<keyof z.input<typeof stepSchema>>();
+  });
+
   it("builds what the file says", () => {
     const text = `
 name: article

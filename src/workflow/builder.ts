@@ -1,14 +1,39 @@
-import { omitUndefined } from "../model/json.ts";
+import { type JsonObject, type JsonValue, omitUndefined } from "../model/json.ts";
 import { ConfigError, type Problem } from "../yaml/problems.ts";
 import { compileWorkflow } from "./compile.ts";
 import type { Workflow } from "./plan.ts";
-import type { StepInput } from "./schema.ts";
 
-/** A step as in a workflow file; `needs` can name the steps before it, and `workflow` is one that was built or loaded. */
-export type StepDefinition<Names extends string> = Omit<StepInput, "needs" | "workflow"> & {
-  readonly needs?: readonly Names[];
+/** A step as in a workflow file. It calls one of `agent`, `url`, `skill` and `workflow`. */
+export interface StepDefinition<Names extends string> {
+  /** Name of an agent of the configuration. */
+  readonly agent?: string;
+  /** Address of an agent, or of its card. */
+  readonly url?: string;
+  /** Id of a skill that exactly one agent of the configuration has. */
+  readonly skill?: string;
+  /** A workflow that was built or loaded. */
   readonly workflow?: Workflow;
-};
+  /** Steps before it that have to end before this one starts. */
+  readonly needs?: readonly Names[];
+  /** The message that is sent; default: the one that the workflow was called with. */
+  readonly input?:
+    | string
+    | { readonly text?: string; readonly data?: JsonValue; readonly parts?: string | readonly string[] };
+  /** Condition; the step is skipped if it is false. */
+  readonly when?: string;
+  /** Run the step once for each item of a list, with `${item}` and `${index}`. */
+  readonly foreach?: string | readonly JsonValue[];
+  /** With `foreach`: how many items are worked on at the same time; default: 4. */
+  readonly concurrency?: number;
+  /** Further attempts after a failure; default: none. */
+  readonly retry?: { readonly attempts?: number; readonly delay?: string; readonly maxDelay?: string };
+  /** Maximum duration of one attempt. */
+  readonly timeout?: string;
+  /** Whether a failure of the step ends the workflow; default: `stop`. */
+  readonly onFailure?: "stop" | "continue";
+  /** JSON Schema of the data that the step returns; the step fails if it returns something else. */
+  readonly outputSchema?: JsonObject;
+}
 
 export interface WorkflowBuilder<Names extends string> {
   /** Adds a step. */

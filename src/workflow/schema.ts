@@ -100,6 +100,3 @@ export const workflowSchema = z.strictObject({ ...about, steps: steps(z.unknown(
 
 /** The whole file, for the JSON Schema. */
 export const fileSchema = z.strictObject({ ...about, steps: steps(stepSchema), output });
-
-/** What the builder takes: the keys of a step in a file. */
-export type StepInput = z.input<typeof stepSchema>;
