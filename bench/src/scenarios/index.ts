@@ -1,6 +1,7 @@
 import type { Scenario } from "../scenario.ts";
 import { dialects } from "./dialects.ts";
 import { durability } from "./durability.ts";
+import { gateway } from "./gateway.ts";
 import { grpcSend, grpcStream } from "./grpc.ts";
 import { housekeeping } from "./housekeeping.ts";
 import { largeMessages } from "./large.ts";
@@ -22,6 +23,7 @@ export const scenarios: readonly Scenario[] = [
   dialects,
   grpcSend,
   grpcStream,
+  gateway,
   webhooks,
   linkFrames,
   linkSessions,

@@ -1,19 +1,7 @@
-import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
-import { readFile, writeFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
-import { complaintOf, nextReply } from "../contestants/launch.ts";
+import { writeFile } from "node:fs/promises";
+import { withServedConfig } from "../contestants/served-config.ts";
 import type { Scenario } from "../scenario.ts";
 import type { Workspace } from "../workspace.ts";
-
-/** A server that takes longer to start, be measured and stop is killed, which ends all waits for it. */
-const deadlineMillis = 60_000;
-
-/** Preloaded into the measured process; replies to any message with the CPU time used so far. */
-const probe = `data:text/javascript,${encodeURIComponent(
-  'process.on("message", () => { const { user, system } = process.cpuUsage(); process.send({ cpu: user + system }); }); process.channel.unref();',
-)}`;
 
 /** As people write it. */
 const toYaml = (server: object, store: string, agents: readonly string[]) =>
@@ -65,55 +53,5 @@ async function startOnce(
   // Any free ports: a port found free beforehand may be taken by the time it is needed, and so may the next one.
   const server = { host: "127.0.0.1", port: 0 };
   await writeFile(config, write(server, store, agents));
-  const child = fork(await commandFile(), ["serve", config], {
-    execArgv: ["--import", probe],
-    stdio: ["ignore", "pipe", "pipe", "ipc"],
-  });
-  const complaint = complaintOf(child);
-  const exit = once(child, "exit");
-  const deadline = setTimeout(() => child.kill("SIGKILL"), deadlineMillis);
-  try {
-    await untilReady(child, await addressOf(child));
-    const answer = nextReply(child, "cpu", complaint);
-    child.send("cpu");
-    return { cpuMillis: (await answer).cpu / 1000 };
-  } catch (error) {
-    const what = error instanceof Error ? error.message : String(error);
-    throw new Error(`dragoman serve: ${what}: ${complaint()}`);
-  } finally {
-    child.kill("SIGTERM");
-    await exit;
-    clearTimeout(deadline);
-  }
-}
-
-/** The address that the server prints at start-up. */
-function addressOf({ stdout }: ChildProcess): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let printed = "";
-    stdout?.setEncoding("utf8").on("data", (text: string) => {
-      printed += text;
-      const address = /listens on (\S+)\n/.exec(printed)?.[1];
-      if (address !== undefined) resolve(address);
-    });
-    stdout?.on("end", () => reject(new Error("ended before it listened")));
-  });
-}
-
-async function untilReady(child: ChildProcess, address: string): Promise<void> {
-  while (child.exitCode === null && child.signalCode === null) {
-    const ready = await fetch(`${address}/readyz`).then(
-      (response) => response.ok,
-      () => false,
-    );
-    if (ready) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error(`ended with ${child.exitCode ?? child.signalCode}`);
-}
-
-async function commandFile(): Promise<string> {
-  const manifest = createRequire(import.meta.url).resolve("dragoman/package.json");
-  const { bin }: { bin: Record<string, string> } = JSON.parse(await readFile(manifest, "utf8"));
-  return join(dirname(manifest), bin.dragoman!);
+  return withServedConfig(config, async ({ cpu }) => ({ cpuMillis: (await cpu()) / 1000 }));
 }
