@@ -182,7 +182,7 @@ describe("store", () => {
     const pruning = write("pruning.yaml", `${text}retention: { compactAfter: 2h, pruneAfter: 30d }\n`);
     await runInProcess("store", "migrate", "--config", file);
     expect((await runInProcess("store", "stats", "--config", file)).stdout).toContain(
-      "Free Bytes: 0\nShrinks: yes\nCompact After: 1d\nTasks to Compact: 0\nBytes to Compact: 0\nPrune After: never\n",
+      "\nShrinks: yes\nCompact After: 1d\nTasks to Compact: 0\nBytes to Compact: 0\nPrune After: never\n",
     );
     expect((await runInProcess("store", "stats", "--config", pruning)).stdout).toContain(
       "Compact After: 2h\nTasks to Compact: 0\nBytes to Compact: 0\nPrune After: 30d\nTasks to Prune: 0\nBytes to Prune: 0\n",

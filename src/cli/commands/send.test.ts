@@ -173,7 +173,12 @@ describe("send", () => {
 
   it("tells of connections that fail once, however often they do", async () => {
     agent.replies.SendStreamingMessage = { events: STREAM.slice(0, 2), cut: true };
-    agent.replies.SubscribeToTask = [{ status: 503 }, { status: 503 }, { status: 503 }, { events: STREAM.slice(-1) }];
+    agent.replies.SubscribeToTask = [
+      { status: 503 },
+      { status: 503 },
+      { status: 503 },
+      { events: [...STREAM.slice(0, 1), ...STREAM.slice(-1)] },
+    ];
     const { code, stderr } = await runInProcess("send", "-a", agent.url, "hello");
     expect(code).toBe(0);
     expect(stderr).toMatch(/^[^\n]* Resuming\.\nReached the agent again after 4 failed attempts\.\n$/);

@@ -146,7 +146,7 @@ export async function* followTask(options: FollowOptions): AsyncGenerator<readon
           const [first] = frames;
           const isSnapshot = resumed && read === 0 && first !== undefined && "task" in first.event;
           if (resumed && read === 0 && !isSnapshot && !continuesAt(first, operation, replay) && canPoll(endpoints)) {
-            yield* pollInstead(options, watch.taskId as string);
+            yield* pollInstead(options, watch.taskId as string, MISSED);
             return;
           }
           if (frames.length > (isSnapshot ? 1 : 0)) backoff = newBackoff();
@@ -203,11 +203,11 @@ function canPoll({ can }: Endpoints): boolean {
   return can.operations.get;
 }
 
-function pollInstead({ settings, setup, start }: FollowOptions, id: string) {
-  setup.notify({
-    kind: "fallback",
-    message: "This interface cannot stream the task; polling it instead.",
-  });
+const CANNOT_STREAM = "This interface cannot stream the task; polling it instead.";
+const MISSED = "The agent does not send what was missed during the break; polling the task instead.";
+
+function pollInstead({ settings, setup, start }: FollowOptions, id: string, message = CANNOT_STREAM) {
+  setup.notify({ kind: "fallback", message });
   return pollTask({ setup, settings, id, observes: start.kind === "subscribe" });
 }
 
