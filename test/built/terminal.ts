@@ -6,6 +6,8 @@ import { CLI, cleanEnvironment, requireBuild } from "./cli.ts";
 export interface Terminal {
   /** Resolves when something that matches has been written, wherever it may be overwritten later. */
   shows(pattern: RegExp): Promise<void>;
+  /** Presses keys. */
+  type(keys: string): void;
   /** How it ended, and what is left on the screen. */
   readonly ended: Promise<{ readonly code: number | null; readonly screen: readonly string[] }>;
   kill(): void;
@@ -41,6 +43,7 @@ export function openTerminal(words: readonly string[], columns: number): Termina
         void closed.then(() => reject(new Error(`It ended without ${pattern}: ${written}`)));
         look();
       }),
+    type: (keys) => void child.stdin.write(keys),
     ended: closed.then((code) => ({ code, screen: screenOf(written, columns) })),
     kill: () => child.kill(),
   };
@@ -58,6 +61,7 @@ function screenOf(written: string, columns: number): readonly string[] {
     if (token === "\r") column = 0;
     else if (token === "\n") rows.push([]);
     else if (final === "K") row().splice(column);
+    else if (final === "A" && rows.length > 1) rows.pop();
     else if (final === undefined) {
       const width = /[\u1100-\u115f\u2e80-\uffdc]/.test(token) ? 2 : 1;
       if (column + width > columns) {

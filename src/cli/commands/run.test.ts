@@ -87,6 +87,32 @@ steps:
     });
   });
 
+  it("says what each kind of agent is, without its secrets", async () => {
+    const llm = "{ baseUrl: http://127.0.0.1:1/v1, model: small, apiKey: secret }";
+    const config = write(
+      "agents.yaml",
+      `
+agents:
+  far: { remote: "https://agents.example.com/a?token=secret" }
+  model: { llm: ${llm} }
+  writer: { use: summary, llm: ${llm} }
+  inner: { workflow: { steps: { a: { agent: far } } } }
+  phone: { link: { agentId: phone-1, ak: key, sk: secret-secret } }
+`,
+    );
+    const names = ["far", "model", "writer", "inner", "phone"];
+    const file = write("flow.yaml", `steps:\n${names.map((name) => `  ${name}: { agent: ${name} }\n`).join("")}`);
+    const { code, stdout } = await runInProcess("run", file, "--dry-run", "--config", config, "-o", "json");
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout).steps.map(({ resolved }: { resolved: string }) => resolved)).toEqual([
+      "remote: https://agents.example.com/a",
+      "llm: small",
+      "use: summary, llm: small",
+      "workflow",
+      "link: phone-1",
+    ]);
+  });
+
   it("names file, line and step of what is wrong", async () => {
     const file = write("flow.yaml", "steps:\n  a: { agent: outlin }\n  b: { skill: fly }\n");
     const { code, stderr } = await runInProcess("run", file, "--dry-run", "--config", CONFIG);

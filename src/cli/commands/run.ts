@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { basename } from "node:path";
-import type { Part } from "../../model/message.ts";
+import { redactUrl } from "../../client/errors.ts";
 import type { DragomanConfig } from "../../server/config/index.ts";
 import { type GraphFormat, toGraph } from "../../workflow/graph.ts";
 import { loadWorkflow } from "../../workflow/load.ts";
@@ -9,7 +9,8 @@ import { callsOf, checkTargets, findAgent, type KnownAgent } from "../../workflo
 import { ConfigError } from "../../yaml/problems.ts";
 import { CommandError } from "../errors.ts";
 import { type Output, printResult } from "../output.ts";
-import { planSteps, RunView, renderChange, renderPlan, renderTree, type StepUpdate } from "../render/workflow.ts";
+import { planSteps, renderPlan } from "../render/workflow.ts";
+import { executeWorkflow } from "../session/execute-workflow.ts";
 import { type PartFlag, readParts, readStandardInput } from "../session/message-parts.ts";
 import { findConfig } from "./serve.ts";
 
@@ -33,7 +34,7 @@ export async function runWorkflow(
     printResult(output, flags.output, { format: flags.graph, graph }, () => graph);
     return;
   }
-  const config = await findAgents(flags.config);
+  const config = await findAgents(flags);
   const agents = await knownAgents(workflow, config);
   const problems = checkTargets(workflow, agents, file);
   if (problems.length > 0) failWithProblems(new ConfigError(problems));
@@ -43,7 +44,7 @@ export async function runWorkflow(
   }
   const input = { isTerminal: process.stdin.isTTY === true, read: readStandardInput };
   const parts = await readParts(message, flags.parts ?? [], input, `dragoman run ${file} --text "hello"`);
-  await showRun(output, workflow, execute(workflow, parts, config));
+  await executeWorkflow(output, { workflow, parts, config, format: flags.output });
 }
 
 function failWithProblems(error: unknown): never {
@@ -52,11 +53,14 @@ function failWithProblems(error: unknown): never {
 }
 
 /** The configuration that has the agents; undefined if there is none, which is fine for agents that are URLs. */
-async function findAgents(given: string | undefined): Promise<DragomanConfig | undefined> {
+async function findAgents({ config: given, dryRun }: RunFlags): Promise<DragomanConfig | undefined> {
   const file = given ?? findConfig();
   if (given === undefined && !existsSync(file)) return undefined;
-  const { loadConfig } = await import("../../server/config/index.ts");
-  return loadConfig(file);
+  const { environmentFor, loadConfig } = await import("../../server/config/index.ts");
+  const environment = await environmentFor(file);
+  // Modules and programs also see the variables of the `.env` file.
+  if (dryRun !== true) Object.assign(process.env, environment);
+  return loadConfig(file, environment);
 }
 
 /** Only agents know their skills, so they are built where a step asks for one. */
@@ -93,7 +97,7 @@ type Source =
     ? Agent["source"]
     : never;
 
-/** As the configuration has it. Arguments of programs may be secret. */
+/** As the configuration has it, without what may be secret: arguments of programs, logins in addresses. */
 function describeSource(source: Source | undefined): string {
   switch (source?.kind) {
     case "builtin":
@@ -102,41 +106,17 @@ function describeSource(source: Source | undefined): string {
       return `module: ${source.file}`;
     case "process":
       return `exec: ${basename(source.command[0])}`;
-    default:
-      return source?.kind ?? "";
+    case "remote":
+      return `remote: ${redactUrl(source.url)}`;
+    case "workflow":
+      return source.file === undefined ? "workflow" : `workflow: ${source.file}`;
+    case "llm":
+      return `llm: ${source.llm.model}`;
+    case "writer":
+      return `use: ${source.use}, llm: ${source.llm.model}`;
+    case "link":
+      return `link: ${source.agentId}`;
+    case undefined:
+      return "";
   }
-}
-
-const TICK_MS = 1_000;
-
-/** Shows the steps while they run: as a tree on a terminal, elsewhere one line for each change. */
-async function showRun(output: Output, workflow: Workflow, updates: AsyncIterable<StepUpdate>): Promise<void> {
-  const view = new RunView(workflow);
-  const tree = () => {
-    const size = { columns: output.columns, lines: output.maxStatusLines };
-    return renderTree(view.rows, { now: performance.now(), ...size }).join("\n");
-  };
-  const draw = () => output.status(tree());
-  const timer = output.canShowStatus ? setInterval(draw, TICK_MS) : undefined;
-  try {
-    for await (const update of updates) {
-      const row = view.apply(update, performance.now());
-      if (output.canShowStatus) draw();
-      else output.info(renderChange(row));
-    }
-  } finally {
-    clearInterval(timer);
-    if (output.canShowStatus) {
-      output.status(undefined);
-      output.info(tree());
-    }
-  }
-}
-
-function execute(
-  _workflow: Workflow,
-  _parts: readonly Part[],
-  _config: DragomanConfig | undefined,
-): AsyncIterable<StepUpdate> {
-  throw new CommandError("DRAGOMAN_ERR_UNAVAILABLE", "Running workflows is not available in this version.");
 }

@@ -25,7 +25,7 @@ export function renderTaskIds(taskId: string, contextId: string, status: TaskSta
   return `${field("Task ID", taskId)}${context}${field("State", status.state)}${updated}`;
 }
 
-function renderArtifact(artifact: Artifact, verbose: boolean): string {
+export function renderArtifact(artifact: Artifact, verbose: boolean): string {
   return `${renderArtifactHeader(artifact, verbose)}${renderParts(artifact.parts, verbose)}`;
 }
 
