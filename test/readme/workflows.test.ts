@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { buildAgents, loadConfig } from "../../src/server/config/index.ts";
 import { parseWorkflow } from "../../src/workflow/load.ts";
 import { CLI, ROOT, runProgram } from "../built/cli.ts";
 import { createProject, typeErrors } from "../built/project.ts";
@@ -12,13 +13,25 @@ const textsOf = (kind: string) => blocks.filter((block) => block.kind === kind).
 
 describe("docs/workflows.md", () => {
   it("has blocks of known kinds", () => {
-    const kinds = ["builder", "plan", "problems", "run", "workflow"];
+    const kinds = ["builder", "config", "plan", "problems", "run", "workflow"];
     expect([...new Set(blocks.map(({ kind }) => kind))].sort()).toEqual(kinds);
   });
 
   it("shows workflows that are valid", () => {
     for (const text of textsOf("workflow")) {
       expect(parseWorkflow(text, { source: "docs/workflows.md" }).order).not.toEqual([]);
+    }
+  });
+
+  it("shows a configuration that serves the workflow of the repository", async () => {
+    const project = createProject();
+    try {
+      project.write("workflows/article.yaml", readFileSync(join(ROOT, "workflows/article.yaml"), "utf8"));
+      const file = project.write("dragoman.yaml", textsOf("config").join("\n"));
+      const agents = await buildAgents(await loadConfig(file));
+      expect(agents.get("article")?.profile.name).toBe("article");
+    } finally {
+      project.remove();
     }
   });
 
