@@ -1,9 +1,12 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { defineAgent } from "../agents/define.ts";
 import { type AgentDirectory, type AgentTarget, createDirectoryAgent } from "../agents/directory.ts";
+import { createUpstreamAgent } from "../agents/remote/index.ts";
 import { connect } from "../client/connect.ts";
 import type { Agent, Turn } from "../engine/agent.ts";
 import { type Message, textOf } from "../model/message.ts";
+import { SILENT_LOG } from "../model/ports.ts";
+import { systemClock } from "./clock-and-ids.ts";
 import { type DragomanServer, serve } from "./serve.ts";
 
 const servers: DragomanServer[] = [];
@@ -18,11 +21,11 @@ async function start(agents: Readonly<Record<string, Agent>>): Promise<DragomanS
 }
 
 /** Says who asks, and through which agents. */
-const witness = (id: string, more: { readonly streaming?: boolean } = {}) =>
+const witness = (id: string, { skill = "witness", ...more }: { streaming?: boolean; skill?: string } = {}) =>
   defineAgent({
     name: id,
     description: "Tells who called.",
-    skills: [{ id: "witness", name: "Witness", description: "Tells who called." }],
+    skills: [{ id: skill, name: "Witness", description: "Tells who called." }],
     ...more,
     async *run(turn) {
       yield turn.completed(`${id}: ${turn.caller.owner}, ${turn.hops.hops} hops, ${turn.task.id}`);
@@ -112,6 +115,29 @@ describe("an agent elsewhere", () => {
     const again = await serve({ port, grpcPort: false, store: "memory:", agents: { one: witness("there") } });
     servers.push(again);
     expect(await resultOf(server, { url })).toMatch(said);
+  });
+
+  it("is found by a skill on its card, which is read then if it could not be before", async () => {
+    const early = await start({ one: witness("there") });
+    const remote = (agent: string, address: string) =>
+      createUpstreamAgent({
+        agent,
+        url: address,
+        connect: {},
+        clock: systemClock,
+        random: Math.random,
+        log: SILENT_LOG,
+      });
+    const { port, url } = early;
+    await early.close();
+    const server = await start({ caller: caller(), far: remote("far", url), farther: remote("farther", url) });
+    const problem = await resultOf(server, { skill: "witness" });
+    expect(problem).toMatch(/^No agent has the skill "witness"\. Skills: .*\. Skills not known yet: /);
+    expect(problem).toContain(`Upstream ${url} of agent far: Connection refused`);
+    expect(problem).toContain(`Upstream ${url} of agent farther: Connection refused`);
+    server.replace("farther", witness("farther", { skill: "other" }));
+    servers.push(await serve({ port, grpcPort: false, store: "memory:", agents: { one: witness("there") } }));
+    expect(await resultOf(server, { skill: "witness" })).toMatch(/^far local: there: anonymous, 2 hops, /);
   });
 });
 

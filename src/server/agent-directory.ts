@@ -6,18 +6,26 @@ import { ProtocolError } from "../model/errors.ts";
 import type { CallContext, FrameStream, Operation, OperationKind, OutcomeOf, SendInput } from "../model/operation.ts";
 import { closestMatch } from "../model/suggestions.ts";
 import type { ServedAgentService } from "./agent-service.ts";
+import type { Upstreams } from "./upstreams.ts";
 
 /** Shown in place of a dialect where there is no network between two agents. */
 const LOCAL_DIALECT = "local";
+/** How long a run waits for the cards of remote agents, which may have the skill it needs. */
+const CARDS_MS = 10_000;
 
 interface DirectoryOptions {
   readonly services: ReadonlyMap<string, ServedAgentService>;
+  readonly upstreams: Pick<Upstreams, "readMissingCards">;
   /** Default: `connectCaller`. URLs are those that the operator has written. */
   readonly connect?: (url: string) => Promise<AgentCaller>;
 }
 
 /** The agents of a server as its runs call them, as the caller of the run, and others by their URLs. */
-export function createAgentDirectory({ services, connect = connectCaller }: DirectoryOptions): AgentDirectory {
+export function createAgentDirectory({
+  services,
+  upstreams,
+  connect = connectCaller,
+}: DirectoryOptions): AgentDirectory {
   const connections = new Map<string, Promise<AgentCaller>>();
 
   function findByName(name: string): CallableAgent {
@@ -29,8 +37,11 @@ export function createAgentDirectory({ services, connect = connectCaller }: Dire
     throw unresolved(`There is no agent "${name}". ${hint}`);
   }
 
-  function findBySkill(skill: string): CallableAgent {
-    const found = [...services.values()].filter(({ profile }) => profile.skills.some(({ id }) => id === skill));
+  const withSkill = (skill: string) => [...services.values()].filter((service) => hasSkill(service, skill));
+
+  async function findBySkill(skill: string): Promise<CallableAgent> {
+    const unread = withSkill(skill).length === 0 ? await waitForSkill(skill) : [];
+    const found = withSkill(skill);
     const [first, ...others] = found;
     if (first !== undefined && others.length === 0) return toLocalAgent(first);
     if (first !== undefined) {
@@ -38,7 +49,23 @@ export function createAgentDirectory({ services, connect = connectCaller }: Dire
       throw unresolved(`More than one agent has the skill "${skill}": ${names}. Name one of them.`);
     }
     const skills = new Set([...services.values()].flatMap(({ profile }) => profile.skills.map(({ id }) => id)));
-    throw unresolved(`No agent has the skill "${skill}". Skills: ${[...skills].join(", ")}.`);
+    const message = `No agent has the skill "${skill}". Skills: ${[...skills].join(", ")}.`;
+    if (unread.length === 0) throw unresolved(message);
+    throw new ProtocolError("UNAVAILABLE", `${message} Skills not known yet: ${unread.join("; ")}`);
+  }
+
+  /** Until a remote agent whose card was not read yet has the skill. Returns which cards could not be read, and why. */
+  async function waitForSkill(skill: string): Promise<readonly string[]> {
+    const unread: string[] = [];
+    const reading = [...upstreams.readMissingCards(AbortSignal.timeout(CARDS_MS))].map(async ([name, card]) => {
+      await card.catch((error: unknown) => {
+        unread.push(ProtocolError.is(error) ? error.message : `Agent ${name}: no card within ${CARDS_MS / 1_000} s.`);
+      });
+      const service = services.get(name);
+      if (service === undefined || !hasSkill(service, skill)) throw new Error(`${name} does not have the skill.`);
+    });
+    await Promise.any(reading).catch(() => {});
+    return unread;
   }
 
   /** Connects once for all runs, and again after the connection has failed. */
@@ -65,6 +92,10 @@ export function createAgentDirectory({ services, connect = connectCaller }: Dire
       return "skill" in target ? findBySkill(target.skill) : findByUrl(target.url);
     },
   };
+}
+
+function hasSkill({ profile }: ServedAgentService, skill: string): boolean {
+  return profile.skills.some(({ id }) => id === skill);
 }
 
 function unresolved(message: string): ProtocolError {

@@ -83,15 +83,15 @@ async function openCore(
     const interfaces = () => interfacesOf(name, settings, dialects, where);
     services.set(name, new ServedAgentService({ name, interfaces, sign, ...shared }));
   }
-  const directory = createAgentDirectory({ services });
+  const upstreams = new Upstreams(settings.agents, report);
+  closing.add(() => upstreams.close());
+  const directory = createAgentDirectory({ services, upstreams });
   const runServices: RunServices = {
     records: engine.records,
     findProfile: (name) => services.get(name)?.profile,
     countTokens: (agent, kind, count) => counters.countTokens(agent, kind, count),
   };
   for (const agent of Object.values(settings.agents)) bindDirectory(agent, directory, runServices);
-  const upstreams = new Upstreams(settings.agents, report);
-  closing.add(() => upstreams.close());
   const budgets = createByteBudgets(limits, authentication.identifies);
   const monitoring = createMonitoringRoutes({
     engine,

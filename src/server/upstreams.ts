@@ -32,6 +32,12 @@ export class Upstreams {
     return new Map([...this.#started].map(([name, upstream]) => [name, upstream.status]));
   }
 
+  /** Waits for the cards that were not read yet, by name of the agent; each rejects if the card cannot be read now. */
+  readMissingCards(signal: AbortSignal): ReadonlyMap<string, Promise<unknown>> {
+    const missing = [...this.#started].filter(([, { card }]) => card === undefined);
+    return new Map(missing.map(([name, upstream]) => [name, upstream.connect(signal)]));
+  }
+
   close(): void {
     for (const upstream of this.#started.values()) upstream.close();
   }
