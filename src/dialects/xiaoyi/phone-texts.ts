@@ -1,7 +1,9 @@
 /** Every text that the server itself shows to users, in the languages that an entry can select. */
 
 import type { ErrorCode, ProtocolError } from "../../model/errors.ts";
-import { isPlainText, type Part } from "../../model/message.ts";
+import { EXTENSIONS } from "../../model/extensions.ts";
+import { isObject } from "../../model/json.ts";
+import { isPlainText, type Message, type Part } from "../../model/message.ts";
 import { parseStatusText, type StatusTextName } from "../../model/status-texts.ts";
 
 export const LANGUAGES = ["zh", "en"] as const;
@@ -135,6 +137,34 @@ function translateText(text: string): string {
   return found === undefined
     ? text
     : fillPlaceholders(STATUS_TEXTS_ZH[found.name], [found.value]) + text.slice(line.length);
+}
+
+/** By state of a workflow's step. In English, the texts of the workflow are used. */
+const STEP_TEXTS_ZH = new Map([
+  ["started", "步骤“{}”已开始"],
+  ["working", "步骤“{}”"],
+  ["retrying", "步骤“{}”将重试"],
+  ["input-required", "步骤“{}”正在等待"],
+  ["auth-required", "步骤“{}”正在等待授权"],
+  ["completed", "步骤“{}”已完成"],
+  ["failed", "步骤“{}”失败"],
+  ["canceled", "步骤“{}”已取消"],
+  ["rejected", "步骤“{}”被拒绝"],
+  ["skipped", "步骤“{}”已跳过"],
+]);
+
+/** Translates what a workflow reports of its steps; what an agent wrote in it, after a colon, is unchanged. */
+export function translateProgress({ metadata, parts }: Message, language: Language): readonly Part[] {
+  const progress = metadata?.[EXTENSIONS.workflow];
+  if (language === "en" || !isObject(progress)) return parts;
+  const { state, step } = progress;
+  const sentence = typeof state === "string" ? STEP_TEXTS_ZH.get(state) : undefined;
+  if (sentence === undefined || typeof step !== "string") return parts;
+  return parts.map((part) => {
+    if (!isPlainText(part) || !part.text.startsWith(`Step ${step}`)) return part;
+    const [, detail] = /^[^:]*: ([\s\S]*)$/.exec(part.text.slice(`Step ${step}`.length)) ?? [];
+    return { text: fillPlaceholders(sentence, [step]) + (detail === undefined ? "。" : `：${detail}`) };
+  });
 }
 
 /** Whether a text is one of this server's generic failure messages, in any language, which carry no information. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ProtocolError } from "../../../model/errors.ts";
 import type { StreamEvent } from "../../../model/event.ts";
+import { EXTENSIONS } from "../../../model/extensions.ts";
 import type { Loss } from "../../../model/loss.ts";
 import type { Part } from "../../../model/message.ts";
 import type { TaskState } from "../../../model/task.ts";
@@ -104,6 +105,27 @@ describe("for the phone", () => {
       artifact("a-4", thought("Reading\nWriting hard"), false),
       DONE,
     ]);
+  });
+
+  it.each([
+    ["zh", "步骤“outline”已开始。\n步骤“outline”：Reading: page 1\n步骤“outline”将重试：Busy.\nStep aside."],
+    [
+      "en",
+      "Step outline started (a).\nStep outline: Reading: page 1\nStep outline will be tried again: Busy.\nStep aside.",
+    ],
+  ] as const)("progress of a workflow is in the language %s, but not what its agents wrote", (language, expected) => {
+    const about = (state: string, text: string): StreamEvent => {
+      const metadata = { [EXTENSIONS.workflow]: { step: "outline", state } };
+      const message = { messageId: "m", role: "ROLE_AGENT", parts: [{ text }], metadata } as const;
+      return { statusUpdate: { ...SCOPE, status: { state: "TASK_STATE_WORKING", message } } };
+    };
+    const events = [
+      about("started", "Step outline started (a)."),
+      about("working", "Step outline: Reading: page 1"),
+      about("retrying", "Step outline will be tried again: Busy."),
+      status("TASK_STATE_WORKING", "Step aside."),
+    ];
+    expect(resultsOf(render(events, { language })).at(-1)).toEqual(artifact("a-5", thought(expected), false));
   });
 
   it("of reasoning that no longer fits a frame, the newest part is sent, and the loss is reported", () => {

@@ -24,7 +24,7 @@ import {
   statusFrame,
 } from "../frames.ts";
 import { showableDataOf } from "../metadata.ts";
-import { errorText, type Language, phoneText, translateStatus } from "../phone-texts.ts";
+import { errorText, type Language, phoneText, translateProgress, translateStatus } from "../phone-texts.ts";
 import { PhoneRenderer } from "./phone-renderer.ts";
 import { SpecRenderer } from "./spec-renderer.ts";
 
@@ -129,7 +129,7 @@ export class Renderer {
       case "TASK_STATE_WORKING":
         // The question was answered.
         if (this.asking) this.#work(out);
-        if (message !== undefined) this.#mode.progress(message.parts, out);
+        if (message !== undefined) this.#mode.progress(translateProgress(message, language), out);
         break;
       case "TASK_STATE_AUTH_REQUIRED":
         out.losses.push(toLoss(LOSSES.authRequired, "status.state"));
