@@ -103,7 +103,7 @@ function warnAboutMissingPrograms(config: DragomanConfig, log: Log): void {
 
 const isWildcard = (host: string) => host === "0.0.0.0" || host === "::";
 
-function toServeOptions(config: DragomanConfig, agents: ReadonlyMap<string, Agent>): ServeOptions {
+export function toServeOptions(config: DragomanConfig, agents: ReadonlyMap<string, Agent>): ServeOptions {
   const { folder, log, findOrigins, push, server, ...options } = config;
   const { watchdogMs, ...reached } = server;
   const { enabled, ...notified } = push;
