@@ -47,7 +47,10 @@ function stop(code) {
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => stop(0));
 
 const urls = await Promise.all(WRITERS.map(start));
-// A port may have been 0, which stands for a free one.
-for (const [at, name] of WRITERS.entries()) environment[`${name.toUpperCase()}_PORT`] = new URL(urls[at]).port;
-const orchestrator = await start("orchestrator");
-console.log(`\nThe article chain is ready: ${orchestrator}/agents/article`);
+// Stopped while they started: an orchestrator that is started now would be left running.
+if (!isStopping) {
+  // A port may have been 0, which stands for a free one.
+  for (const [at, name] of WRITERS.entries()) environment[`${name.toUpperCase()}_PORT`] = new URL(urls[at]).port;
+  const orchestrator = await start("orchestrator");
+  console.log(`\nThe article chain is ready: ${orchestrator}/agents/article`);
+}
