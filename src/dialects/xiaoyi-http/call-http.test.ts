@@ -48,6 +48,13 @@ describe("a call", () => {
     expect(chosen).toMatchObject({ id: "c&1", sessionId: "c" });
   });
 
+  it("to cancel a task whose chosen id has the form of the platform's names its session", () => {
+    const message = { ...MESSAGE, contextId: "c" };
+    const { id } = call({ kind: "stream", message, chosenId: "other&1%26" }).body.params;
+    expect(id).toBe("c&other%261%2526");
+    expect(call({ kind: "cancel", id }).body).toMatchObject({ sessionId: "c", taskId: id });
+  });
+
   it("passes on variables and logins", () => {
     const mark = { variables: { systemVariables: { device_type: "phone" } }, agentLoginSessionId: "login-1" };
     const message = { ...MESSAGE, metadata: { "urn:dragoman:ext:xiaoyi:v1": mark } };

@@ -105,8 +105,9 @@ export function decodeCanceledTask({ sessionId, taskId }: MessageIds, state: unk
 /** Separates the session id from the rest of a task id, as the platform builds them. */
 const SEPARATOR = "&";
 
+/** A separator in the rest would shift the border: the id may be that of another platform's task. */
 function createTaskId(sessionId: string, own: string): string {
-  return `${sessionId}${SEPARATOR}${own}`;
+  return `${sessionId}${SEPARATOR}${own.replaceAll(/[%&]/g, encodeURIComponent)}`;
 }
 
 /** The session of a task; an id in another format is used as the session id. */
