@@ -72,6 +72,16 @@ export const LOSSES = {
     "part.raw, for the phone; part.url of a file on this machine",
     "The phone shows only files uploaded to the platform: only its name is sent.",
   ),
+  artifactsAsOne: lossRule(
+    "bent",
+    "artifact after the first, for the phone",
+    "The phone shows one text: the texts of all artifacts are joined, with an empty line between them.",
+  ),
+  messageAsText: lossRule(
+    "bent",
+    "status.message of a question or of the end, for the phone",
+    "The phone shows only the text of the answer: the message is sent as its last paragraph.",
+  ),
   longReasoning: lossRule(
     "dropped",
     "the beginning of reasoning longer than 4,000 characters, for the phone",

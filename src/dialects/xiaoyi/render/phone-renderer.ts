@@ -53,6 +53,7 @@ export class PhoneRenderer implements ModeRenderer {
   }
 
   artifact({ append, artifact }: ArtifactChunk, out: RenderOutput): void {
+    if (this.#shown.isAfterOther(artifact.artifactId)) out.losses.push(toLoss(LOSSES.artifactsAsOne, "artifact"));
     this.#put(artifact.artifactId, sortParts(artifact.parts, "artifact", out), append === true, out);
   }
 
@@ -66,21 +67,29 @@ export class PhoneRenderer implements ModeRenderer {
 
   /**
    * On phones a question must be in the answer's text; on a desktop it is in the status, unless the status cannot carry
-   * it.
+   * it. One that repeats the text before it is not shown twice: a bridge gets both from an agent that asks in its text.
    */
   question(message: MessageParts | undefined, final: boolean, out: RenderOutput): void {
     const sorted = message && sortParts(message, "status.message", out);
     const text = (sorted?.text || sorted?.data) ?? "";
     const isInStatus = this.#desktop && countCodePoints(text) <= MAX_FRAME_TEXT;
     if (sorted !== undefined && isInStatus) loseData(sorted, sorted.text === "", out);
-    if (sorted !== undefined && !isInStatus) this.#put(`\0question ${++this.#questions}`, sorted, false, out);
+    if (sorted !== undefined && !isInStatus) {
+      const isShown = text !== "" && text === this.#shown.latest;
+      this.#putMessage(`\0question ${++this.#questions}`, isShown ? { ...sorted, text: "", data: "" } : sorted, out);
+    }
     const parts = [{ kind: "text", text: isInStatus ? text : "" } as const];
     out.frames.push(statusFrame(this.#scope, "input-required", { final, parts }));
   }
 
   end(state: StateName, message: MessageParts | undefined, error: FrameError, out: RenderOutput): void {
-    if (message !== undefined) this.#put("\0end", sortParts(message, "status.message", out), false, out);
+    if (message !== undefined) this.#putMessage("\0end", sortParts(message, "status.message", out), out);
     out.frames.push(statusFrame(this.#scope, state, { final: true, error }));
+  }
+
+  #putMessage(key: string, sorted: SortedParts, out: RenderOutput): void {
+    if (sorted.text !== "") out.losses.push(toLoss(LOSSES.messageAsText, "status.message"));
+    this.#put(key, sorted, false, out);
   }
 
   /** `key` is an artifact id, or begins with a null character, which no artifact id does. */

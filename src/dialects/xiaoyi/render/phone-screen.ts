@@ -27,6 +27,16 @@ export class ShownText {
   #headLength = 0;
   #full = false;
 
+  /** The text of the newest section. */
+  get latest(): string {
+    return this.#sections.at(-1)?.text ?? "";
+  }
+
+  /** Whether a section begins, and is not the first. */
+  isAfterOther(key: string): boolean {
+    return this.latest !== "" && this.#sections.every((section) => section.key !== key);
+  }
+
   /** Sets or extends a section of the text: an artifact or a status message. */
   put(key: string, text: string, append: boolean): TextStep[] {
     const known = this.#sections.find((section) => section.key === key);

@@ -239,6 +239,16 @@ describe("for the phone", () => {
     expect(losses).toEqual([expect.objectContaining({ kind: "bent", path: "artifact.parts[0].data" })]);
   });
 
+  it("reports that artifacts are joined, and that messages become their text", () => {
+    const { losses, renderer } = rendererOf();
+    for (const event of [chunk("x", "one"), chunk("x", "more", true), chunk("y", "two"), chunk("y", "three", true)]) {
+      renderer.push(event);
+    }
+    expect(losses.map(({ path }) => path)).toEqual(["artifact"]);
+    renderer.push(status("TASK_STATE_FAILED", "No luck."));
+    expect(losses.map(({ path }) => path)).toEqual(["artifact", "status.message"]);
+  });
+
   it("sends no empty text, and nothing of empty artifacts", () => {
     expect(resultsOf(render([chunk("x", ""), chunk("x", "", true), COMPLETED])).slice(2)).toEqual([DONE]);
   });
@@ -296,6 +306,14 @@ describe("a question", () => {
     expect(resultsOf(rest)).toEqual([artifact("a-4", text("So.\n\nWhich?\n\nThat."), false), DONE]);
     expect(renderer.ended).toBe(true);
     expect(renderer.keepAlive()).toBeUndefined();
+  });
+
+  it("on the phone is not shown again if it is the text already", () => {
+    const events = [chunk("x", "So."), chunk("y", "Which?"), status("TASK_STATE_INPUT_REQUIRED", "Which?")];
+    expect(resultsOf(render(events)).slice(-2)).toEqual([
+      artifact("a-3", text("So.\n\nWhich?"), false),
+      asked(false, ""),
+    ]);
   });
 
   it("on a desktop is in the status", () => {
