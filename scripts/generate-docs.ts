@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { NO_METER, SILENT_LOG } from "../src/model/ports.ts";
 import { systemTools } from "../src/server/clock-and-ids.ts";
 import { createDialects } from "../src/server/dialects.ts";
+import { renderBridges } from "../test/bridge/table.ts";
 import { renderMatrix } from "../test/interop/matrix.ts";
 import { cliPage } from "./cli-docs.ts";
 import { configurationPage, editorSchema, plainSchema } from "./config-docs.ts";
@@ -26,7 +27,11 @@ const files: ReadonlyMap<string, string> = new Map([
   [at("docs/reference.md"), referencePage()],
   [at("docs/cli.md"), cliPage()],
   [at("docs/dialects.md"), dialectsPage(dialects)],
-  [at("docs/interop.md"), renderMatrix(JSON.parse(await readFile(at("test/interop/matrix.json"), "utf8")))],
+  [
+    at("docs/interop.md"),
+    renderMatrix(JSON.parse(await readFile(at("test/interop/matrix.json"), "utf8"))) +
+      renderBridges(JSON.parse(await readFile(at("test/bridge/bridges.json"), "utf8"))),
+  ],
   ...descriptorFiles().map(([path, content]): [string, string] => [at(path), content]),
   ...protos.map(({ path, text }): [string, string] => [at(`proto/${path}`), text]),
 ]);

@@ -1,4 +1,6 @@
 /** A server whose agents are remote ones, and servers for them to be, each called in one dialect. */
+import { connect } from "../../src/client/connect.ts";
+import type { RemoteAgent } from "../../src/client/options.ts";
 import { buildAgents } from "../../src/server/config/build-agents.ts";
 import { parseConfig } from "../../src/server/config/load.ts";
 import type { DragomanServer, ServeOptions } from "../../src/server/serve.ts";
@@ -6,17 +8,22 @@ import { createFolder, startServer } from "./lifecycle.ts";
 import { sendRaw } from "./raw-http.ts";
 import { Stage } from "./stage.ts";
 
-const KEYS = { ak: "gateway-ak", sk: "gateway-sk-secret" };
+export const KEYS = { ak: "gateway-ak", sk: "gateway-sk-secret" };
 
 /** How an agent named `stage` at `server` is called in one dialect and binding, as the keys of a remote agent. */
 export interface UpstreamSpec {
   readonly name: string;
+  readonly dialect: string;
   remote(server: DragomanServer): Readonly<Record<string, unknown>>;
+  /** A client that calls any agent of a server in this dialect and binding. */
+  connect(server: DragomanServer, agent: string): Promise<RemoteAgent>;
 }
 
-const spec = (name: string, more: object): UpstreamSpec => ({
+const spec = (name: string, more: { readonly dialect: string; readonly binding?: string }): UpstreamSpec => ({
   name,
+  dialect: more.dialect,
   remote: ({ url }) => ({ remote: `${url}/agents/stage`, ...more }),
+  connect: ({ url }, agent) => connect(`${url}/agents/${agent}`, more),
 });
 
 export const UPSTREAMS: readonly UpstreamSpec[] = [
@@ -30,6 +37,8 @@ export const UPSTREAMS: readonly UpstreamSpec[] = [
   spec("tasks-rest", { dialect: "tasks-rest" }),
   {
     name: "xiaoyi-http",
+    dialect: "xiaoyi-http",
+    connect: ({ url }, agent) => connect(`${url}/agents/${agent}`, { dialect: "xiaoyi-http", keys: KEYS }),
     remote: ({ url }) => ({
       remote: `${url}/agents/stage/agent/message`,
       dialect: "xiaoyi-http",

@@ -87,7 +87,9 @@ export class Stage {
     if (verb === "work") yield turn.working(rest === "" ? undefined : rest);
     else if (verb === "artifact") yield turn.artifact({ name: "output", text: rest });
     else if (verb === "mirror") yield turn.artifact({ name: "mirror", parts: turn.parts });
-    else if (verb === "input") yield turn.inputRequired(rest);
+    else if (verb === "return") {
+      yield turn.artifact({ name: "returned", parts: turn.parts.filter((part) => !isTextPart(part)) });
+    } else if (verb === "input") yield turn.inputRequired(rest);
     else if (verb === "auth") yield turn.authRequired(rest);
     else if (verb === "fail") yield turn.failed(rest);
     else if (verb === "reject") yield turn.rejected(rest);
