@@ -1,14 +1,15 @@
 /** What came of every scenario with every pair of dialects, and how to show it. Knows neither test runner nor dialects. */
 
 export interface Bridges {
-  readonly dialects: readonly string[];
+  readonly callers: readonly string[];
+  readonly callees: readonly string[];
   readonly scenarios: readonly { readonly name: string; readonly shows: string }[];
   /** By caller, callee and scenario; a scenario that is not listed is seen as in a direct call. */
   readonly losses: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, string>>>>>>;
 }
 
 /** The rows of the table, and what its numbers mean. */
-function layOut({ dialects, losses, scenarios }: Bridges) {
+function layOut({ callees, callers, losses, scenarios }: Bridges) {
   const notes: string[] = [];
   const numberOf = (note: string) => {
     if (!notes.includes(note)) notes.push(note);
@@ -20,14 +21,14 @@ function layOut({ dialects, losses, scenarios }: Bridges) {
     const numbers = listed.map(({ name }) => numberOf(`${name}: ${lost[name]}`));
     return numbers.length === 0 ? "✓" : `△ ${numbers.join(" ")}`;
   };
-  const rows = dialects.map((caller) => [caller, ...dialects.map((callee) => cellOf(caller, callee))]);
+  const rows = callers.map((caller) => [caller, ...callees.map((callee) => cellOf(caller, callee))]);
   return { rows, notes };
 }
 
 /** A section of a page of documentation. */
 export function renderBridges(bridges: Bridges): string {
   const { notes, rows } = layOut(bridges);
-  const table = [["caller", ...bridges.dialects], ["---", ...bridges.dialects.map(() => "---")], ...rows];
+  const table = [["caller", ...bridges.callees], ["---", ...bridges.callees.map(() => "---")], ...rows];
   return [
     "",
     "## Our bridges",
@@ -38,7 +39,7 @@ export function renderBridges(bridges: Bridges): string {
     ...bridges.scenarios.map(({ name, shows }) => `- ${name}: ${shows}`),
     "",
     "✓ the caller sees the same in all of them as if it called the agent directly · △ the same but for these losses, which the",
-    "callee's dialect declares ([dialects.md](dialects.md)); whatever else differs fails the test",
+    "callee's dialect declares ([dialects.md](dialects.md)); whatever else differs fails the test. `xiaoyi-link` is an agent that dialled in.",
     "",
     ...table.map((cells) => `| ${cells.join(" | ")} |`),
     "",
@@ -50,7 +51,7 @@ export function renderBridges(bridges: Bridges): string {
 /** The table for a terminal. */
 export function printBridges(bridges: Bridges): string {
   const { notes, rows } = layOut(bridges);
-  const cells = [["caller \\ callee", ...bridges.dialects], ...rows];
+  const cells = [["caller \\ callee", ...bridges.callees], ...rows];
   const widths = (cells[0] ?? []).map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
   const lines = cells.map((row) =>
     row
