@@ -274,6 +274,21 @@ describe("for the phone", () => {
     expect(renderer.fail(new ProtocolError("UNAVAILABLE", "again"))).toEqual([]);
   });
 
+  it.each([
+    ["an end", status("TASK_STATE_FAILED", "No luck.")],
+    ["a question", status("TASK_STATE_INPUT_REQUIRED", "Which?")],
+  ])("%s that may not lose anything is refused, and the refusal ends the stream", (_, event) => {
+    const report = () => {
+      throw new ProtocolError("LOSS_REFUSED", "Nothing may be lost.");
+    };
+    const { renderer } = rendererOf({ report, questionEnds: true });
+    renderer.begin();
+    expect(() => renderer.push(event)).toThrow("Nothing may be lost.");
+    const frames = renderer.fail(new ProtocolError("LOSS_REFUSED", "Nothing may be lost."));
+    expect(frames.at(-1)).toMatchObject({ result: { final: true, status: { state: "failed" } } });
+    expect(renderer.ended).toBe(true);
+  });
+
   it("a canceled task is sent as such", () => {
     expect(resultsOf(render([status("TASK_STATE_CANCELED")])).at(-1)).toEqual({
       taskId: "t",

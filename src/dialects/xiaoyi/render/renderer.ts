@@ -88,10 +88,13 @@ export class Renderer {
     });
   }
 
-  /** The stream failed before the task ended. */
+  /** The stream failed before the task ended. The text is the server's own: nothing of the agent's is lost. */
   fail(error: ProtocolError): RenderedFrame[] {
     const text = errorText(error, this.#options.language);
-    return this.#render((out) => this.#end("failed", [{ text }], toFrameError(error, text), out));
+    return this.#render((out) => {
+      this.#end("failed", [{ text }], toFrameError(error, text), out);
+      out.losses.length = 0;
+    });
   }
 
   /** A keep-alive status without text, which would stay on the screen; nothing unless the task is working. */
@@ -102,12 +105,19 @@ export class Renderer {
   #render(write: (out: RenderOutput) => void): RenderedFrame[] {
     if (this.ended) return [];
     const out: RenderOutput = { frames: [], losses: [] };
-    if (this.#phase === "silent") {
+    const before = this.#phase;
+    if (before === "silent") {
       this.#work(out);
       this.#mode.begin(out);
     }
     write(out);
-    if (out.losses.length > 0) this.#options.report(out.losses);
+    try {
+      if (out.losses.length > 0) this.#options.report(out.losses);
+    } catch (error) {
+      // The frames are not sent, so a phone still waits for the last one.
+      this.#phase = before;
+      throw error;
+    }
     return out.frames;
   }
 
