@@ -84,7 +84,10 @@ function lossesSection({ name, losses }: Dialect): string {
   return `${head}\n\n${table(["what", "", "why, or what it becomes", "where"], losses.map(lossRow))}`;
 }
 
-const KIND_LABELS = { dropped: "dropped", bent: "changed" } as const satisfies Record<LossRule["kind"], string>;
+const KIND_LABELS = { dropped: "dropped", bent: "changed", moved: "moved" } as const satisfies Record<
+  LossRule["kind"],
+  string
+>;
 
 function lossRow({ kind, what, reason, direction, bindings }: LossRule): string[] {
   const where = bindings === undefined ? "everywhere" : bindings.join(", ");

@@ -1,6 +1,6 @@
 import type { AgentCard } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
-import type { Loss } from "../model/loss.ts";
+import { type Loss, refusedLosses } from "../model/loss.ts";
 import { rejectUnknownKeys } from "../model/suggestions.ts";
 import { createFetchExchanger } from "../wire/fetch-exchange.ts";
 import { type AgentCaller, createAgentCaller } from "./call/agent-caller.ts";
@@ -162,9 +162,10 @@ function notifyLosses(losses: readonly Loss[], notify: (notice: Notice) => void)
 }
 
 function refuseLosses(losses: readonly Loss[]): void {
-  if (losses.length === 0) return;
-  const lost = losses.map(({ kind, path, reason }) => `${path} would be ${kind}: ${reason}`);
+  const refused = refusedLosses(losses);
+  if (refused.length === 0) return;
+  const lost = refused.map(({ kind, path, reason }) => `${path} would be ${kind}: ${reason}`);
   throw new ProtocolError("LOSS_REFUSED", `Nothing may be lost (strict), but ${lost.join("; ")}`, {
-    violations: losses.map(({ path, reason }) => ({ field: path, description: reason })),
+    violations: refused.map(({ path, reason }) => ({ field: path, description: reason })),
   });
 }

@@ -1,6 +1,9 @@
-/** Something a dialect could not express: dropped entirely, or expressed in another form. */
+/**
+ * Something a dialect could not express: dropped entirely, expressed in another form, or moved to another place, where
+ * all of it can be read.
+ */
 export interface Loss {
-  readonly kind: "dropped" | "bent";
+  readonly kind: "dropped" | "bent" | "moved";
   /** Where in the model the value stood, e.g. `task.artifacts[0].parts[1].metadata`. */
   readonly path: string;
   readonly reason: string;
@@ -21,6 +24,11 @@ export interface LossRule {
 
 export function toLoss({ kind, reason }: LossRule, path: string): Loss {
   return { kind, path, reason };
+}
+
+/** Those that `strict` refuses: what was moved still arrives. */
+export function refusedLosses(losses: readonly Loss[]): readonly Loss[] {
+  return losses.filter(({ kind }) => kind !== "moved");
 }
 
 /** What a lossy codec returns. */

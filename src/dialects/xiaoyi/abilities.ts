@@ -73,12 +73,12 @@ export const LOSSES = {
     "The phone shows only files uploaded to the platform: only its name is sent.",
   ),
   artifactsAsOne: lossRule(
-    "bent",
+    "moved",
     "artifact after the first, for the phone",
     "The phone shows one text: the texts of all artifacts are joined, with an empty line between them.",
   ),
   messageAsText: lossRule(
-    "bent",
+    "moved",
     "status.message of a question or of the end, for the phone",
     "The phone shows only the text of the answer: the message is sent as its last paragraph.",
   ),
