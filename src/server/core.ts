@@ -5,7 +5,7 @@ import type { AgentService, Dialect } from "../dialects/contract.ts";
 import type { Agent } from "../engine/agent.ts";
 import { Engine } from "../engine/engine.ts";
 import { ProtocolError } from "../model/errors.ts";
-import type { Loss } from "../model/loss.ts";
+import { type Loss, refusedLosses } from "../model/loss.ts";
 import { type Log, type Meter, NO_MONITOR } from "../model/ports.ts";
 import { openStore } from "../store/open.ts";
 import { Admission } from "./access/admission.ts";
@@ -45,6 +45,9 @@ interface ServerLocation {
   /** Where connections are accepted; absent if the server does not listen itself. */
   readonly endpoint?: CarriersOptions["endpoint"];
 }
+
+/** As long as a commit takes on a fast disk: less than people notice of a stream. */
+const CHUNK_PAUSE_MS = 2;
 
 type Report = (dialect: string, losses: readonly Loss[]) => void;
 
@@ -215,7 +218,7 @@ async function openEngine(settings: ServerSettings, parts: EngineParts) {
       ...push.engine,
       onPushAttempt: (tried) => audit?.record(toDeliveryRecord(tried)),
       limits: { ...limits, ...push.limits },
-      times: { ...times, ...push.times },
+      times: { chunkPauseMs: CHUNK_PAUSE_MS, ...times, ...push.times },
     },
     new Map(Object.entries(settings.agents)),
   );
@@ -286,13 +289,13 @@ function skillScopesOf(services: Iterable<ServedAgentService>): readonly string[
 
 /** Counts and logs losses; throws in strict mode. */
 function reportLosses(dialect: string, losses: readonly Loss[], strict: boolean, counters: Counters, log: Log): void {
-  const [first] = losses;
-  if (first === undefined) return;
   counters.countLosses(dialect, losses);
   for (const { kind, path, reason } of losses) {
     log.debug({ dialect, kind, path, reason }, "A dialect could not express a value.");
   }
-  if (!strict) return;
-  const violations = losses.map(({ path, reason }) => ({ field: path, description: reason }));
+  const refused = strict ? refusedLosses(losses) : [];
+  const [first] = refused;
+  if (first === undefined) return;
+  const violations = refused.map(({ path, reason }) => ({ field: path, description: reason }));
   throw new ProtocolError("LOSS_REFUSED", `${first.path} cannot be expressed here: ${first.reason}`, { violations });
 }
