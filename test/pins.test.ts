@@ -317,7 +317,6 @@ describe("defaults", () => {
       leaseMs: 15_000,
       sweepMs: 1_000,
       showTaskAfterMs: 1_000,
-      chunkPauseMs: 0,
       idempotencyMs: 86_400_000,
       compactAfterMs: 86_400_000,
       pruneAfterMs: undefined,

@@ -68,11 +68,6 @@ export interface EngineTimes {
   readonly sweepMs: number;
   /** A stream shows its task after this, even if the agent has given no sign yet. */
   readonly showTaskAfterMs: number;
-  /**
-   * A chunk of a stream is written this long after the write before it, at the earliest, unless something else is to be
-   * written: streams of many tasks then share commits. Only where commits are expensive, in durable stores.
-   */
-  readonly chunkPauseMs: number;
   /** How long a repeated send is recognised. */
   readonly idempotencyMs: number;
   /** Logs of tasks that ended this long ago are reduced to their snapshot. */
@@ -144,7 +139,6 @@ export const DEFAULT_TIMES: EngineTimes = {
   leaseMs: 15_000,
   sweepMs: 1_000,
   showTaskAfterMs: 1_000,
-  chunkPauseMs: 0,
   idempotencyMs: DAY,
   compactAfterMs: DAY,
   pruneAfterMs: undefined,

@@ -46,9 +46,6 @@ interface ServerLocation {
   readonly endpoint?: CarriersOptions["endpoint"];
 }
 
-/** As long as a commit takes on a fast disk: less than people notice of a stream. */
-const CHUNK_PAUSE_MS = 2;
-
 type Report = (dialect: string, losses: readonly Loss[]) => void;
 
 export function createCore(
@@ -218,7 +215,7 @@ async function openEngine(settings: ServerSettings, parts: EngineParts) {
       ...push.engine,
       onPushAttempt: (tried) => audit?.record(toDeliveryRecord(tried)),
       limits: { ...limits, ...push.limits },
-      times: { chunkPauseMs: CHUNK_PAUSE_MS, ...times, ...push.times },
+      times: { ...times, ...push.times },
     },
     new Map(Object.entries(settings.agents)),
   );

@@ -2,19 +2,9 @@ import { describe, expect, test } from "vitest";
 import { LogEntry } from "../../model/event.ts";
 import type { Refusal, TaskStore, Write } from "../../store/contract.ts";
 import type { AgentEvent } from "../agent.ts";
-import {
-  aborted,
-  agentOf,
-  chunk,
-  createGate,
-  echo,
-  type Gate,
-  inputText,
-  status,
-  textDraft,
-} from "../testing/agents.ts";
+import { aborted, agentOf, chunk, createGate, echo, inputText, status, textDraft } from "../testing/agents.ts";
 import { promptly, settle } from "../testing/fake-clock.ts";
-import { createSharedMemory, framesOf, Harness } from "../testing/harness.ts";
+import { framesOf, Harness } from "../testing/harness.ts";
 import { logViolations, snapshotViolations } from "../testing/log-invariants.ts";
 import { createStoreGate, FlakyStore, overrideStore } from "../testing/stores.ts";
 
@@ -48,64 +38,6 @@ describe("numbers", () => {
     expect(log).toHaveLength(53);
     expect(logViolations(log, { ended: true })).toEqual([]);
     expect(snapshotViolations(log, await harness.stored(id))).toEqual([]);
-  });
-});
-
-describe("chunks of streams", () => {
-  /** Two tasks that stream, each a chunk whenever its gate opens; how many writes each group had. */
-  async function streaming() {
-    const groups: number[] = [];
-    const gates = new Map<string, Gate[]>();
-    const harness = await Harness.start({
-      shared: createSharedMemory(),
-      times: { chunkPauseMs: 2 },
-      wrap: (inner) =>
-        overrideStore(inner, {
-          write(writes) {
-            groups.push(writes.length);
-            return inner.write(writes);
-          },
-        }),
-      agent: agentOf(async function* (turn) {
-        const own = [createGate(), createGate()];
-        gates.set(inputText(turn), own);
-        yield chunk("a", "0 ");
-        for (const [index, gate] of own.entries()) {
-          await gate.pass();
-          yield chunk("a", `${index + 1} `, true);
-        }
-      }),
-    });
-    for (const name of ["x", "y"]) await promptly(harness.begin(name));
-    await settle();
-    groups.length = 0;
-    const open = async (name: string, index: number) => {
-      gates.get(name)?.[index]?.open();
-      await settle();
-    };
-    return { harness, groups, open };
-  }
-
-  test("that come soon after a commit share the next", async () => {
-    const { harness, groups, open } = await streaming();
-    await open("x", 0);
-    await open("y", 0);
-    expect(groups).toEqual([]);
-    await harness.clock.advance(2);
-    expect(groups).toEqual([2]);
-  });
-
-  test("are written at once when the commit before is long ago, and with anything else that is written", async () => {
-    const { harness, groups, open } = await streaming();
-    await harness.clock.advance(2);
-    groups.length = 0;
-    await open("x", 0);
-    expect(groups).toEqual([1]);
-    await open("y", 0);
-    expect(groups).toEqual([1]);
-    // The end of a task does not wait, and takes the chunk of the other along.
-    await open("x", 1);
-    expect(groups).toEqual([1, 2]);
   });
 });
 

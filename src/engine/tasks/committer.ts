@@ -59,19 +59,12 @@ export class Committer {
   #deferred: SingleWrite[] = [];
   #participants: CommitParticipant[] = [];
   #scheduled = false;
-  /** Cancels the timer of writes that may wait, if one is set. */
-  #stopWaiting: (() => void) | undefined;
-  /** Since the newest group was put together, something came that may not wait. */
-  #urgent = false;
-  #flushedAt = Number.NEGATIVE_INFINITY;
-  readonly #chunkPauseMs: number;
   #flushing = false;
   #failing = false;
   #deliveries: DeliveryListener | undefined;
 
   constructor(context: EngineContext) {
     this.#context = context;
-    this.#chunkPauseMs = context.store.durable ? context.times.chunkPauseMs : 0;
   }
 
   setDeliveryListener(listener: DeliveryListener): void {
@@ -88,16 +81,10 @@ export class Committer {
     return this.#failing;
   }
 
-  /** The task has something to write. `isChunk`: nothing but a chunk of a stream, which may wait a moment for others. */
-  markDirty(task: Committable, isChunk = false): void {
+  /** The task has something to write. */
+  markDirty(task: Committable): void {
     this.#dirty.add(task);
-    if (isChunk && this.#chunkPauseMs > 0) this.#scheduleChunk();
-    else this.#schedule();
-  }
-
-  /** Someone waits for what is pending, so chunks no longer may. */
-  endPause(): void {
-    if (this.#stopWaiting !== undefined) this.#schedule();
+    this.#schedule();
   }
 
   /** Calls it once, when the next group is put together. */
@@ -126,26 +113,14 @@ export class Committer {
   }
 
   #schedule(): void {
-    this.#urgent = true;
     if (this.#scheduled || this.#flushing) return;
     this.#scheduled = true;
     setImmediate(this.#flush);
   }
 
-  #scheduleChunk(): void {
-    if (this.#scheduled || this.#flushing || this.#stopWaiting !== undefined) return;
-    const { clock } = this.#context;
-    const pause = this.#flushedAt + this.#chunkPauseMs - clock.now();
-    if (pause > 0) this.#stopWaiting = clock.after(pause, this.#flush);
-    else this.#schedule();
-  }
-
   readonly #flush = async (): Promise<void> => {
     this.#scheduled = false;
-    this.#stopWaiting?.();
-    this.#stopWaiting = undefined;
     if (this.#flushing) return;
-    this.#urgent = false;
     const participants = this.#participants;
     this.#participants = [];
     for (const participant of participants) participant.beforeCommit();
@@ -177,11 +152,7 @@ export class Committer {
       this.#giveUp(tasks, singles, cause);
     } finally {
       this.#flushing = false;
-      if (this.#chunkPauseMs > 0) this.#flushedAt = this.#context.clock.now();
-      if (this.#hasMore()) {
-        if (this.#urgent || this.#chunkPauseMs === 0) this.#schedule();
-        else this.#scheduleChunk();
-      }
+      if (this.#hasMore()) this.#schedule();
     }
   };
 

@@ -151,7 +151,7 @@ export abstract class TaskLog implements Scope, Committable {
     const { received, request, claim, deliveries } = extras;
     this.#pending.push({ event, received, request, claim, deliveries });
     this.#pushed++;
-    this.#committer.markDirty(this, "artifactUpdate" in event && event.artifactUpdate.append === true);
+    this.#committer.markDirty(this);
   }
 
   /** Characters the agent has written so far, these included. */
@@ -172,7 +172,6 @@ export abstract class TaskLog implements Scope, Committable {
   whenFlushed(): Promise<void> {
     if (this.#loss !== undefined) return Promise.reject(this.#loss);
     if (this.#committed >= this.#pushed) return Promise.resolve();
-    this.#committer.endPause();
     return this.waiters().waitForCommit(this.#pushed);
   }
 
