@@ -1,4 +1,4 @@
-import { mkdtemp, rm, stat } from "node:fs/promises";
+import { mkdtemp, rm, stat, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -111,6 +111,9 @@ describe("a file on disk", () => {
     const file = await createEarlyFile();
     const store = await open(file);
     await expect(vacuumFile(file)).rejects.toMatchObject({ code: "in-use" });
+    const link = `${file}-link`;
+    await symlink(file, link);
+    await expect(vacuumFile(link)).rejects.toMatchObject({ code: "in-use" });
     await store.close();
     const driver = await openDriver(file);
     expect(pragma(driver, "auto_vacuum")).toBe(0);

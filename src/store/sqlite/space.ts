@@ -1,6 +1,6 @@
 /** What a file takes up, what retention will free of it, and how all unused space is given back at once. */
 
-import { stat, statfs } from "node:fs/promises";
+import { realpath, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Clock } from "../../model/ports.ts";
 import { StoreError } from "../errors.ts";
@@ -80,9 +80,10 @@ interface Vacuumed {
  * Rewrites the file without unused space, in the form in which it shrinks by itself from then on; files made by early
  * versions do not. Throws a StoreError if a process serves the file, or there is not enough space on the disk.
  */
-export async function vacuumFile(file: string): Promise<Vacuumed> {
-  await stat(file).catch((cause: unknown) => {
-    throw toOpenError(cause, file);
+export async function vacuumFile(path: string): Promise<Vacuumed> {
+  // The file itself, whatever links lead to it: a server that uses it locked that name.
+  const file = await realpath(path).catch((cause: unknown) => {
+    throw toOpenError(cause, path);
   });
   // The copy is made where the space for it was found, and not in a folder for temporary files, which may be small.
   process.env.SQLITE_TMPDIR ??= dirname(file);

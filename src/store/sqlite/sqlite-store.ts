@@ -74,6 +74,8 @@ function prepareFile(driver: SqliteDriver, file: string, { mode, log }: SqliteSt
   driver.exec(`PRAGMA journal_mode = WAL; ${WRITING_PRAGMAS}`);
   migrate(driver, version);
   if (version > 0 && version < SCHEMA_VERSION) {
+    // A migration may copy the whole log, which the write-ahead log would keep as large for as long as the file is open.
+    driver.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     log.info({ file, from: version, to: SCHEMA_VERSION }, "The task store was brought up to the current schema.");
   }
 }

@@ -53,6 +53,8 @@ export class LargeWrites {
   async stop(): Promise<void> {
     const worker = await this.#thread;
     if (worker === undefined) return;
+    // While idle it keeps no process alive; this wait must.
+    worker.ref();
     const exit = once(worker, "exit");
     worker.postMessage({ kind: "close" } satisfies WriteThreadRequest);
     await exit;
