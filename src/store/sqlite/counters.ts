@@ -151,12 +151,19 @@ export class CommitCounters {
     return result;
   }
 
-  /** A commit that another connection makes of the statements; `settle` is to be called when it has. No other may come between. */
+  /**
+   * A commit that another connection makes of the statements; `settle` is to be called when it has, `abandon` if it is
+   * not known to have. No other may come between.
+   */
   plan<T>(work: () => T) {
     // A list that begins meanwhile has to find what the commit moves.
     this.beginView();
     this.#reset();
-    return { ...this.#connection.plan(() => this.#collect(work, 1)), settle: () => this.#settle(1) };
+    const planned = this.#connection.plan(() => this.#collect(work, 1));
+    const abandon = () => {
+      this.#stamp = this.#readStamp();
+    };
+    return { ...planned, settle: () => this.#settle(1), abandon };
   }
 
   #reset(): void {

@@ -165,6 +165,28 @@ describe("a large write", () => {
     await store.close();
   });
 
+  it("whose thread dies before it answers leaves lists complete", async () => {
+    const { store, thread } = await open();
+    const others = [finished("a", 2), finished("b", 3), finished("c", 4)];
+    await accept(store, submit("moving", [statusEvent("moving", status(WORKING, 0))], { node: "n" }), ...others);
+    thread.intercept = (worker, forward) => {
+      const emit = worker.emit.bind(worker);
+      worker.emit = (name, ...values: unknown[]) => {
+        if (name !== "message") return emit(name, ...(values as []));
+        void worker.terminate();
+        return true;
+      };
+      forward();
+    };
+    await expect(store.write([large("large")])).rejects.toMatchObject({ code: "io" });
+    expect(await store.numbers(["large"])).toEqual([3]);
+    const first = await store.list(listQuery(ALICE, { limit: 2 }));
+    await accept(store, append("moving", 2, [statusEvent("moving", status(COMPLETED, 9))], { fence: 1 }));
+    const rest = await walk(store, listQuery(ALICE, { limit: 2, ...(first.next && { after: first.next }) }));
+    expect([...first.tasks.map(({ id }) => id), ...rest].sort()).toEqual(["a", "b", "c", "large", "moving"]);
+    await store.close();
+  });
+
   it("is finished before the store is closed", async () => {
     const { store, thread, file } = await open();
     const holding = hold(thread);

@@ -83,14 +83,16 @@ export class LargeWrites {
     const worker = await this.#thread;
     if (worker === undefined) return undefined;
     const { connection, writer } = this.#parts;
+    let planned: ReturnType<typeof writer.plan> | undefined;
     try {
-      const { result, statements, settle } = writer.plan(writes);
-      const reply = await this.#commit(worker, statements);
+      planned = writer.plan(writes);
+      const reply = await this.#commit(worker, planned.statements);
       if (reply.kind === "changed") return undefined;
       if (reply.kind === "failed") throw Object.assign(new Error(reply.message), { rawCode: reply.code });
-      settle();
-      return result;
+      planned.settle();
+      return planned.result;
     } catch (cause) {
+      planned?.abandon();
       // Without the thread, what is damaged is left out.
       if (isDamage(cause)) return undefined;
       throw connection.recordFailure(cause);
