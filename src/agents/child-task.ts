@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Turn, TurnMemory } from "../engine/agent.ts";
 import type { Caller } from "../model/caller.ts";
 import { type ErrorCode, ProtocolError } from "../model/errors.ts";
-import type { TaskEvent } from "../model/event.ts";
+import type { StreamEvent, TaskEvent } from "../model/event.ts";
 import type { Message } from "../model/message.ts";
 import type {
   CallContext,
@@ -255,6 +255,11 @@ function rejection(signal: AbortSignal): Promise<never> {
   });
 }
 
+/** Whether a run was only lost here: it is continued by another process, or by this one later, and so are its children. */
+export function isRunLost({ reason }: AbortSignal): boolean {
+  return ProtocolError.is(reason) && reason.code === "UNAVAILABLE";
+}
+
 /** Callers may choose context ids, and the same id of two owners must not be the same conversation at the peer. */
 export function peerContextId(owner: string, contextId: string): string {
   return createHash("sha256")
@@ -271,7 +276,8 @@ function isWaiting(state: TaskState | undefined): boolean {
   return state !== undefined && isInterrupted(state);
 }
 
-function taskIdOf(event: TaskEvent): string {
+/** Id of the task that an event belongs to. */
+export function taskIdOf(event: TaskEvent): string {
   if ("task" in event) return event.task.id;
   return "statusUpdate" in event ? event.statusUpdate.taskId : event.artifactUpdate.taskId;
 }
@@ -281,6 +287,7 @@ function stateOf(event: TaskEvent): TaskState | undefined {
   return "statusUpdate" in event ? event.statusUpdate.status.state : undefined;
 }
 
-async function* toStream(event: TaskEvent): AsyncGenerator<readonly StreamFrame[], undefined, undefined> {
+/** A stream of one event. */
+export async function* toStream(event: StreamEvent): AsyncGenerator<readonly StreamFrame[], undefined, undefined> {
   yield [{ event, json: JSON.stringify(event) }];
 }

@@ -1,7 +1,7 @@
 import type { Agent, Turn } from "../engine/agent.ts";
 import type { AgentProfile } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
-import type { Peer } from "./child-task.ts";
+import { type Peer, peerContextId } from "./child-task.ts";
 
 /** Which agent is meant: by its name on this server, by its URL, or by the id of a skill. */
 export type AgentTarget = { readonly agent: string } | { readonly url: string } | { readonly skill: string };
@@ -14,6 +14,11 @@ export interface CallableAgent extends Peer {
   readonly dialect: string;
   /** It is served by this process: it may see this server's ids, and a task gets the id that was chosen for it. */
   readonly isLocal: boolean;
+}
+
+/** The conversation of a run, which agents elsewhere know by another id: see `peerContextId`. */
+export function contextIdFor({ isLocal }: CallableAgent, { caller, task }: Pick<Turn, "caller" | "task">): string {
+  return isLocal ? task.contextId : peerContextId(caller.owner, task.contextId);
 }
 
 /** The agents that the runs of a server may call. */

@@ -6,7 +6,15 @@ import type { Message } from "../model/message.ts";
 import type { FrameStream, SendInput } from "../model/operation.ts";
 import { statusText } from "../model/status-texts.ts";
 import type { TaskStatus } from "../model/task.ts";
-import { ChildTask, canBeQueried, cancelAtPeer, findChildId, type Peer, peerContextId } from "./child-task.ts";
+import {
+  ChildTask,
+  canBeQueried,
+  cancelAtPeer,
+  findChildId,
+  isRunLost,
+  type Peer,
+  peerContextId,
+} from "./child-task.ts";
 import { type AgentDefinition, defineAgent } from "./define.ts";
 
 export type { Peer } from "./child-task.ts";
@@ -131,10 +139,7 @@ class Forwarding {
 
   /** The task ends here whether or not the peer cancels it. */
   async #cancel(over: AbortSignal): Promise<void> {
-    const { reason } = this.#turn.signal;
-    // A run that was only lost here is continued by another process, or by this one later.
-    if (ProtocolError.is(reason) && reason.code === "UNAVAILABLE") return;
-    await this.#child.cancel(over).catch(() => {});
+    if (!isRunLost(this.#turn.signal)) await this.#child.cancel(over).catch(() => {});
   }
 
   #translate(event: TaskEvent): AgentEvent[] {
@@ -176,7 +181,8 @@ function toArtifact(update: Omit<TaskArtifactUpdate, "taskId" | "contextId">): A
   return update.artifact.parts.length === 0 ? [] : [update];
 }
 
-function failed(text: string): AgentEvent {
+/** Ends the task as failed, for the reason given. */
+export function failed(text: string): AgentEvent {
   return { status: "TASK_STATE_FAILED", message: { parts: [{ text }] } };
 }
 

@@ -1,9 +1,11 @@
+import { toStream } from "../agents/child-task.ts";
 import type { AgentDirectory, CallableAgent } from "../agents/directory.ts";
 import type { AgentCaller } from "../client/call/agent-caller.ts";
 import { connectCaller } from "../client/connect.ts";
 import { ConnectionError, redactUrl } from "../client/errors.ts";
+import { abilitiesWithout } from "../dialects/shared/abilities.ts";
 import { ProtocolError } from "../model/errors.ts";
-import type { CallContext, FrameStream, Operation, OperationKind, OutcomeOf, SendInput } from "../model/operation.ts";
+import type { CallContext, FrameStream, Operation, OutcomeOf, SendInput } from "../model/operation.ts";
 import { closestMatch } from "../model/suggestions.ts";
 import type { ServedAgentService } from "./agent-service.ts";
 import type { Upstreams } from "./upstreams.ts";
@@ -131,7 +133,7 @@ function toLocalAgent(service: ServedAgentService): CallableAgent {
     dialect: LOCAL_DIALECT,
     isLocal: true,
     // A task that cannot be followed is found by sending again, which waits for its end.
-    ...(streaming && { can: { operations: ALL_OPERATIONS } }),
+    ...(streaming && { can: abilitiesWithout() }),
     recognizesRepeats: true,
     dispatch: <O extends Operation>(operation: O, call: CallContext): Promise<OutcomeOf<O>> => {
       const own = withoutExpiry(call);
@@ -149,21 +151,5 @@ function withoutExpiry(call: CallContext): CallContext {
 
 async function sendInstead(service: ServedAgentService, input: SendInput, call: CallContext): Promise<FrameStream> {
   const event = await service.dispatch({ ...input, kind: "send" }, call);
-  return (async function* () {
-    yield [{ event, json: JSON.stringify(event) }];
-  })();
+  return toStream(event);
 }
-
-const ALL_OPERATIONS: Readonly<Record<OperationKind, boolean>> = {
-  send: true,
-  stream: true,
-  get: true,
-  list: true,
-  cancel: true,
-  subscribe: true,
-  "push-create": true,
-  "push-get": true,
-  "push-list": true,
-  "push-delete": true,
-  "extended-card": true,
-};

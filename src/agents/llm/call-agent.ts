@@ -6,8 +6,8 @@ import type { Message } from "../../model/message.ts";
 import type { FrameStream } from "../../model/operation.ts";
 import { statusText } from "../../model/status-texts.ts";
 import type { Task } from "../../model/task.ts";
-import { ChildTask, canBeQueried, peerContextId } from "../child-task.ts";
-import type { AgentDirectory, CallableAgent } from "../directory.ts";
+import { ChildTask, canBeQueried, isRunLost } from "../child-task.ts";
+import { type AgentDirectory, type CallableAgent, contextIdFor } from "../directory.ts";
 import type { AgentAnswer, AgentCall } from "./agent-tools.ts";
 
 /** Sends a message to an agent as a task of its own and waits until that ends or asks for input. */
@@ -34,14 +34,12 @@ export async function callAgent(call: AgentCall, turn: Turn, directory: AgentDir
 }
 
 /** Whether or not the agent confirms it, the turn ends. */
-async function cancelChild(child: ChildTask, { reason }: AbortSignal): Promise<void> {
-  // A run that was only lost here is continued by another process, or by this one later.
-  if (ProtocolError.is(reason) && reason.code === "UNAVAILABLE") return;
-  await child.cancel().catch(() => {});
+async function cancelChild(child: ChildTask, signal: AbortSignal): Promise<void> {
+  if (!isRunLost(signal)) await child.cancel().catch(() => {});
 }
 
 async function open(call: AgentCall, turn: Turn, agent: CallableAgent, child: ChildTask): Promise<FrameStream> {
-  const { attempt, caller, signal, task } = turn;
+  const { attempt, signal, task } = turn;
   const place = `${task.id}/${call.key}`;
   const messageId = call.isReply ? `${place}/${turn.message.messageId}` : place;
   const earlier = attempt > 1 ? await child.sent() : undefined;
@@ -52,7 +50,7 @@ async function open(call: AgentCall, turn: Turn, agent: CallableAgent, child: Ch
   const message: Message = {
     messageId,
     role: "ROLE_USER",
-    contextId: agent.isLocal ? task.contextId : peerContextId(caller.owner, task.contextId),
+    contextId: contextIdFor(agent, turn),
     parts: call.parts,
     ...(agent.isLocal && { referenceTaskIds: [task.id] }),
     ...(waiting !== undefined && { taskId: waiting }),

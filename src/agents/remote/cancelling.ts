@@ -1,9 +1,9 @@
 /** How the cancellation of a run reaches the task of its upstream, also if it comes before the id of that task. */
 
 import type { AgentCaller } from "../../client/call/agent-caller.ts";
-import { ProtocolError } from "../../model/errors.ts";
 import type { FrameStream, SendInput } from "../../model/operation.ts";
 import type { Clock } from "../../model/ports.ts";
+import { isRunLost } from "../child-task.ts";
 import { TaskChanges } from "./task-changes.ts";
 
 const CANCEL_MS = 4_000;
@@ -58,8 +58,7 @@ export async function cancelTask(caller: AgentCaller, id: string): Promise<void>
 
 /** As opposed to a run that continues elsewhere or later, and with it the task of the upstream. */
 export function isCancelled(signal: AbortSignal | undefined): boolean {
-  if (signal?.aborted !== true) return false;
-  return !(ProtocolError.is(signal.reason) && signal.reason.code === "UNAVAILABLE");
+  return signal?.aborted === true && !isRunLost(signal);
 }
 
 /** Rejects with the reason of the signal when it is aborted, whatever becomes of the work. */

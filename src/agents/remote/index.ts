@@ -1,8 +1,8 @@
-import type { Agent, AgentEvent, AgentRun, Turn } from "../../engine/agent.ts";
+import type { Agent, AgentRun, Turn } from "../../engine/agent.ts";
 import type { AgentCard, AgentProfile } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { type AgentDefinition, defineAgent } from "../define.ts";
-import { createForwardingAgent } from "../forward.ts";
+import { createForwardingAgent, failed } from "../forward.ts";
 import { describeUpstream } from "./describe-upstream.ts";
 import { Upstream, type UpstreamOptions } from "./upstream.ts";
 import { UPSTREAM, type UpstreamAgent } from "./upstream-of.ts";
@@ -70,8 +70,4 @@ function connectFirst(upstream: Upstream, { attempt, signal }: Turn, begin: () =
       return (await run?.return?.(value)) ?? { done: true, value: undefined };
     },
   };
-}
-
-function failed(text: string): AgentEvent {
-  return { status: "TASK_STATE_FAILED", message: { parts: [{ text }] } };
 }

@@ -3,6 +3,7 @@ import type { TaskEvent } from "../../model/event.ts";
 import type { Part } from "../../model/message.ts";
 import type { StreamFrame } from "../../model/operation.ts";
 import { type Artifact, isInterrupted, isTerminal, type TaskStatus, withParts } from "../../model/task.ts";
+import { taskIdOf } from "../child-task.ts";
 
 /**
  * The frames of one task as changes. The first snapshot stays as it is. Later ones, which polling and reconnecting yield,
@@ -77,11 +78,6 @@ export class TaskChanges {
     this.#status = status;
     return isNew;
   }
-}
-
-function taskIdOf(event: TaskEvent): string {
-  if ("task" in event) return event.task.id;
-  return "statusUpdate" in event ? event.statusUpdate.taskId : event.artifactUpdate.taskId;
 }
 
 /** The number belongs to the last frame: a reader that has received it has received all of them. */

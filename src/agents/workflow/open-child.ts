@@ -1,8 +1,8 @@
 import { ProtocolError } from "../../model/errors.ts";
 import type { Message, Part } from "../../model/message.ts";
 import type { FrameStream, SendInput } from "../../model/operation.ts";
-import { ChildTask, canBeQueried, peerContextId } from "../child-task.ts";
-import type { CallableAgent } from "../directory.ts";
+import { ChildTask, canBeQueried } from "../child-task.ts";
+import { type CallableAgent, contextIdFor } from "../directory.ts";
 import type { RunContext } from "./context.ts";
 
 /** Stored with the tasks of agents of this process. */
@@ -80,7 +80,7 @@ function firstMessage(options: OpenOptions): SendInput {
   const id = childIdOf(options);
   const message: Message = {
     messageId: id,
-    contextId: contextIdFor(agent, context),
+    contextId: contextIdFor(agent, context.turn),
     role: "ROLE_USER",
     parts: attempt.parts.length === 0 ? [{ text: "" }] : attempt.parts,
     referenceTaskIds: [context.turn.task.id, ...attempt.references],
@@ -95,7 +95,7 @@ async function sendAnswer(options: OpenOptions, child: ChildTask, taskId: string
   const message: Message = {
     messageId,
     taskId,
-    contextId: contextIdFor(agent, context),
+    contextId: contextIdFor(agent, context.turn),
     role,
     parts,
     ...(metadata === undefined ? undefined : { metadata }),
@@ -107,9 +107,4 @@ async function sendAnswer(options: OpenOptions, child: ChildTask, taskId: string
     if (!ProtocolError.is(error) || error.code !== "UNSUPPORTED_OPERATION" || !canBeQueried(agent)) throw error;
     return createChild(options).attach(taskId, undefined, signal);
   }
-}
-
-/** The same conversation for all steps, which agents elsewhere know by another id: see `peerContextId`. */
-function contextIdFor({ isLocal }: CallableAgent, { turn: { caller, task } }: RunContext): string {
-  return isLocal ? task.contextId : peerContextId(caller.owner, task.contextId);
 }

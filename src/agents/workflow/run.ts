@@ -1,8 +1,8 @@
 import type { AgentEvent, Turn } from "../../engine/agent.ts";
-import { ProtocolError } from "../../model/errors.ts";
 import type { Part } from "../../model/message.ts";
 import type { Clock } from "../../model/ports.ts";
 import type { Workflow } from "../../workflow/plan.ts";
+import { isRunLost } from "../child-task.ts";
 import type { AgentDirectory } from "../directory.ts";
 import { childIdOf, createRunMemory, type Question, type RunContext, type Stored } from "./context.ts";
 import { HaltedError, HaltScope } from "./halt.ts";
@@ -75,7 +75,7 @@ export async function* runTurn(
     addRefusal: (path, reason) => void state.refusals.push(`${path} (${reason})`),
     keep: (size) => state.keep(size),
   };
-  const abort = () => scope.halt(isLost(turn.signal) ? "lose" : "stop");
+  const abort = () => scope.halt(isRunLost(turn.signal) ? "lose" : "stop");
   turn.signal.addEventListener("abort", abort, { once: true });
   if (turn.signal.aborted) abort();
   const { scope: steps } = scope.nest();
@@ -92,7 +92,7 @@ export async function* runTurn(
       throw error;
     });
     if (turn.signal.aborted) {
-      if (!isLost(turn.signal) && state.refusals.length > 0) yield canceledEvent(state.refusals);
+      if (!isRunLost(turn.signal) && state.refusals.length > 0) yield canceledEvent(state.refusals);
     } else if (outcome?.failed !== undefined) yield failedEvent(outcome.failed, state);
     else if (state.question !== undefined) {
       const { path } = state.question;
@@ -133,11 +133,6 @@ class RunState {
     this.#size += size;
     return this.#size <= MAX_RUN_SIZE;
   }
-}
-
-/** Another process continues the run, or this one later. */
-function isLost({ reason }: AbortSignal): boolean {
-  return ProtocolError.is(reason) && reason.code === "UNAVAILABLE";
 }
 
 function questionEvent({ message, progress, status }: Question): AgentEvent {
