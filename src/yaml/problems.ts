@@ -43,7 +43,9 @@ export function toFindings(
     case "invalid_value":
       return at(wrongChoice(issue.values.map(String), valueAt(values, path)));
     case "too_small":
-      return at(isNumeric(issue.origin) ? `must be ${issue.minimum} or more` : issue.message);
+      return at(
+        isNumeric(issue.origin) && issue.inclusive === true ? `must be ${issue.minimum} or more` : issue.message,
+      );
     case "too_big":
       return at(isNumeric(issue.origin) ? `must be ${issue.maximum} or less` : issue.message);
     case "invalid_union":

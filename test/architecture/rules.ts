@@ -18,7 +18,7 @@ const FOLDERS: Readonly<Record<string, { readonly from: readonly string[]; reado
   client: { from: ["model", "wire", "dialects", "auth"], packages: ["node:", "@grpc/grpc-js"] },
   writers: { from: [], packages: [] },
   yaml: { from: ["model"], packages: ["yaml", "zod"] },
-  workflow: { from: ["model", "yaml"], packages: ["node:", "zod"] },
+  workflow: { from: ["model", "yaml"], packages: ["node:", "zod", "@cfworker/json-schema"] },
   // Of the wire only the reader of server-sent events, which language models send.
   agents: {
     from: ["model", "wire/sse.ts", "engine", "client", "workflow", "writers"],

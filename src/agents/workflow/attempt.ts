@@ -227,7 +227,7 @@ export class Attempt {
       tasks: this.#tasks,
       ...(artifacts.length === 0 && parts.length > 0 ? { message: parts } : undefined),
     };
-    const outcome = checkDeclared(returned, outputSchema);
+    const outcome = await checkDeclared(returned, outputSchema);
     if (outcome !== returned) return mayRetry(outcome);
     for (const event of this.#display?.showMessage(outcome) ?? []) await this.#context.emit(event);
     return { outcome, retryAfterMs: undefined };

@@ -98,8 +98,8 @@ export function failedOutcome(error: string, tasks: readonly string[] = []): Ste
 }
 
 /** The outcome, or a failure if the data is not what the step declares. */
-export function checkDeclared(outcome: StepOutcome, schema: JsonObject | undefined): StepOutcome {
-  const problems = schema === undefined ? [] : checkOutput(schema, toResult(outcome).data);
+export async function checkDeclared(outcome: StepOutcome, schema: JsonObject | undefined): Promise<StepOutcome> {
+  const problems = schema === undefined ? [] : await checkOutput(schema, toResult(outcome).data);
   if (problems.length === 0) return outcome;
   return failedOutcome(`The result is not what the step declares: ${problems.join("; ")}`, outcome.tasks);
 }

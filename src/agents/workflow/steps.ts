@@ -258,7 +258,7 @@ async function runSubWorkflow(
     options.scope.throwIfHalted();
     if (failed === undefined) {
       const returned = workflow.output.flatMap((name) => outcomes.get(name) ?? []);
-      const outcome = checkDeclared(joinOutcomes("completed", returned), step.outputSchema);
+      const outcome = await checkDeclared(joinOutcomes("completed", returned), step.outputSchema);
       return { outcome, retryAfterMs: outcome.state === "completed" ? undefined : 0, progress };
     }
     const error = `Step ${failed.path}: ${failed.outcome.error ?? failed.outcome.state}`;
