@@ -1,4 +1,5 @@
 /** Agents as tools of a language model. */
+import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { defineAgent } from "../../src/agents/define.ts";
 import { call, DONE, delta, say, stream, usage } from "../../src/agents/llm/testing/model-server.ts";
@@ -103,6 +104,30 @@ test.each([
   });
   expect(textOfTask(await client.task("Go"))).toBe("I see.");
   expect(resultsOf(model)?.[0]).toMatch(told);
+});
+
+test("an agent that returns more than anyone can use is stopped, and the model is told", async () => {
+  const model = await startModel(call(ask("a", "x", "other")), say("I see."));
+  const chunk = "x".repeat(1024 * 1024);
+  let chunks = 0;
+  const other = agentOf(async function* (turn) {
+    while (!turn.signal.aborted && chunks < 60) {
+      yield turn.artifact({ name: "flood", text: chunk, append: chunks++ > 0 });
+      await setImmediate();
+    }
+  });
+  const { client, clientOf } = await serveModel(model, {
+    agents: "  other: { use: echo }",
+    llm: "agents: [other]",
+    options: { agents: { other } },
+  });
+  expect(textOfTask(await client.task("Go"))).toBe("I see.");
+  expect(resultsOf(model)).toEqual([
+    "The agent's task ended as failed. The agent returned more than 16777216 characters.",
+  ]);
+  expect(chunks).toBeLessThan(60);
+  const { tasks } = await clientOf("other").list({});
+  expect(tasks.map(({ status }) => status.state)).toEqual(["TASK_STATE_CANCELED"]);
 });
 
 test("calls are limited, and after the last one the model has to answer", async () => {

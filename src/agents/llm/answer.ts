@@ -6,6 +6,7 @@ import { EXTENSIONS } from "../../model/extensions.ts";
 import type { Part } from "../../model/message.ts";
 import { statusText } from "../../model/status-texts.ts";
 import { cancelAtPeer, findChildId } from "../child-task.ts";
+import { UnusableAnswerError } from "../collector.ts";
 import type { AgentDirectory, RunServices } from "../directory.ts";
 import type { AgentTurn } from "../turn.ts";
 import { type AgentAnswer, type AgentCall, createAgentTools, toToolResult } from "./agent-tools.ts";
@@ -242,7 +243,7 @@ class Answer {
       return await callAgent(call, this.#turn, this.#chat.directory);
     } catch (error) {
       this.#turn.signal.throwIfAborted();
-      if (!ProtocolError.is(error)) throw error;
+      if (!ProtocolError.is(error) && !(error instanceof UnusableAnswerError)) throw error;
       return { state: "TASK_STATE_FAILED", parts: [{ text: error.message }] };
     }
   }

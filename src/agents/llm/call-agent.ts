@@ -1,12 +1,11 @@
 import type { Turn } from "../../engine/agent.ts";
 import { ProtocolError } from "../../model/errors.ts";
-import { LogEntry, type TaskEvent } from "../../model/event.ts";
-import { TaskFold } from "../../model/fold.ts";
 import type { Message } from "../../model/message.ts";
 import type { FrameStream } from "../../model/operation.ts";
 import { statusText } from "../../model/status-texts.ts";
-import type { Task } from "../../model/task.ts";
+import { isTerminal, type Task } from "../../model/task.ts";
 import { ChildTask, canBeQueried, isRunLost } from "../child-task.ts";
+import { Collector } from "../collector.ts";
 import { type AgentDirectory, type CallableAgent, contextIdFor } from "../directory.ts";
 import type { AgentAnswer, AgentCall } from "./agent-tools.ts";
 
@@ -25,6 +24,10 @@ export async function callAgent(call: AgentCall, turn: Turn, directory: AgentDir
     const answer = await readAnswer(child, await open(call, turn, agent, child));
     signal.throwIfAborted();
     return answer;
+  } catch (error) {
+    // Whatever else the agent does for a task that cannot be used is in vain.
+    if (!child.isSettled) await cancelChild(child, signal);
+    throw error;
   } finally {
     signal.removeEventListener("abort", stop);
     await cancelling;
@@ -58,30 +61,25 @@ async function open(call: AgentCall, turn: Turn, agent: CallableAgent, child: Ch
   return child.send({ message }, signal, messageId);
 }
 
+/** Rejects for an answer that no task can have, or that is too long. */
 async function readAnswer(child: ChildTask, frames: FrameStream): Promise<AgentAnswer> {
-  let fold: TaskFold | undefined;
-  const events = child.read<TaskEvent>(frames, (event) => [event]);
+  const collector = new Collector();
+  const reading = child.read(frames, (event) => {
+    collector.apply(event);
+    return [event];
+  });
   for (;;) {
-    const step = await events.next();
-    if (step.done === true) {
-      if (step.value !== undefined) return { state: "TASK_STATE_COMPLETED", parts: step.value.parts };
-      break;
+    const step = await reading.next();
+    if (step.done !== true) {
+      // What follows the end is not of interest.
+      if (child.state !== undefined && isTerminal(child.state)) await child.leave();
+      continue;
     }
-    for (const event of step.value.items) fold = addEvent(fold, event);
-  }
-  if (fold === undefined || !child.isSettled) {
+    if (step.value !== undefined) return { state: "TASK_STATE_COMPLETED", parts: step.value.parts };
+    const { task } = collector;
+    if (task !== undefined && child.isSettled) return toAnswer(task);
     throw new ProtocolError("INVALID_AGENT_RESPONSE", statusText("answerBrokeOff"));
   }
-  return toAnswer(fold.toTask());
-}
-
-/** A snapshot begins again. What cannot follow, because the agent broke the rules of a task, is left out. */
-function addEvent(before: TaskFold | undefined, event: TaskEvent): TaskFold {
-  if ("task" in event) return TaskFold.from(event.task, 1);
-  const { contextId, taskId } = "statusUpdate" in event ? event.statusUpdate : event.artifactUpdate;
-  const fold = before ?? TaskFold.from({ id: taskId, contextId, status: { state: "TASK_STATE_WORKING" } }, 1);
-  if (fold.refusal(event) === undefined) fold.apply(LogEntry.of(fold.number + 1, event));
-  return fold;
 }
 
 function toAnswer({ artifacts = [], status }: Task): AgentAnswer {

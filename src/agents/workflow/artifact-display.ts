@@ -1,6 +1,6 @@
 import type { AgentEvent } from "../../engine/agent.ts";
 import { isPlainText, type Part } from "../../model/message.ts";
-import type { ArtifactChange } from "./collector.ts";
+import type { ArtifactChange } from "../collector.ts";
 import { partsOf, type StepOutcome } from "./results.ts";
 
 /**

@@ -1,10 +1,11 @@
 /** What is kept of a step: for the templates of later steps, for the artifacts of the run, and for a resumed run. */
 
 import type { JsonObject, JsonValue } from "../../model/json.ts";
-import { isDataPart, isPlainText, jsonSize, type Part, textOf } from "../../model/message.ts";
+import { isDataPart, type Part, textOf } from "../../model/message.ts";
 import type { Artifact } from "../../model/task.ts";
 import { checkOutput } from "../../workflow/output-schema.ts";
 import type { Scope, StepResult, StepState } from "../../workflow/plan.ts";
+import { sizeOfParts } from "../collector.ts";
 
 /** How a step ended. Stored as it is. */
 export interface StepOutcome {
@@ -18,30 +19,8 @@ export interface StepOutcome {
   readonly tasks: readonly string[];
 }
 
-/** Characters of the result of one step, roughly. */
-export const MAX_STEP_SIZE = 16 * 1024 * 1024;
 /** Characters of the results of all steps of a run, roughly. */
 export const MAX_RUN_SIZE = 64 * 1024 * 1024;
-
-const PART_SIZE = 64;
-const ARTIFACT_SIZE = 256;
-
-/** Empty parts count too, so that a bound on the size is one on the number. */
-export function sizeOfParts(parts: readonly Part[]): number {
-  return parts.reduce((size, part) => size + PART_SIZE + sizeOfPart(part), ARTIFACT_SIZE);
-}
-
-/** Chunks of text become one part, however many they are. */
-export function sizeOfChunk(parts: readonly Part[]): number {
-  return parts.reduce((size, part) => size + (isPlainText(part) ? 0 : PART_SIZE) + sizeOfPart(part), 0);
-}
-
-function sizeOfPart(part: Part): number {
-  const beside = part.metadata === undefined ? 0 : jsonSize(part.metadata);
-  if ("text" in part) return beside + part.text.length;
-  if ("raw" in part) return beside + part.raw.length;
-  return beside + ("url" in part ? part.url.length : jsonSize(part.data));
-}
 
 export function sizeOfOutcome({ artifacts, message = [] }: StepOutcome): number {
   return artifacts.reduce((size, { parts }) => size + sizeOfParts(parts), sizeOfParts(message));

@@ -1,10 +1,12 @@
-import { ProtocolError } from "../../model/errors.ts";
-import { LogEntry, type TaskArtifactUpdate, type TaskEvent } from "../../model/event.ts";
-import { FoldError, TaskFold } from "../../model/fold.ts";
-import type { Artifact, Task } from "../../model/task.ts";
-import { MAX_STEP_SIZE, sizeOfChunk, sizeOfParts } from "./results.ts";
+import { ProtocolError } from "../model/errors.ts";
+import { LogEntry, type TaskArtifactUpdate, type TaskEvent } from "../model/event.ts";
+import { FoldError, TaskFold } from "../model/fold.ts";
+import { isPlainText, jsonSize, type Part } from "../model/message.ts";
+import type { Artifact, Task } from "../model/task.ts";
 
-/** Events of one task of a step; more than any agent that ends needs. */
+/** Characters of the artifacts of one task, roughly. */
+const MAX_SIZE = 16 * 1024 * 1024;
+/** More than any agent that ends needs. */
 const MAX_EVENTS = 1_000_000;
 /** Newest messages of the agent that are kept: none of them is used but the one of the status. */
 const KEPT_HISTORY = 1;
@@ -16,7 +18,7 @@ export class UnusableAnswerError extends Error {
 
 export type ArtifactChange = Pick<TaskArtifactUpdate, "artifact" | "append" | "lastChunk">;
 
-/** The task of a step, as far as its agent has sent it, within bounds. */
+/** A task at another agent, as far as that agent has sent it, within bounds. */
 export class Collector {
   #fold: TaskFold | undefined;
   #events = 0;
@@ -76,9 +78,7 @@ export class Collector {
     const after = append === true && before > 0 ? before + sizeOfChunk(parts) : sizeOfParts(parts);
     this.#sizes.set(artifactId, after);
     this.#size += after - before;
-    if (this.#size > MAX_STEP_SIZE) {
-      throw new UnusableAnswerError(`The agent returned more than ${MAX_STEP_SIZE} characters.`);
-    }
+    if (this.#size > MAX_SIZE) throw new UnusableAnswerError(`The agent returned more than ${MAX_SIZE} characters.`);
   }
 }
 
@@ -86,4 +86,24 @@ function describe({ refusal }: FoldError): string {
   if (refusal === "terminal") return "The agent continued a task that had ended.";
   if (refusal === "other-task") return "The agent changed the id of its task.";
   return "The agent sent a state that cannot follow the one before.";
+}
+
+const PART_SIZE = 64;
+const ARTIFACT_SIZE = 256;
+
+/** Empty parts count too, so that a bound on the size is one on the number. */
+export function sizeOfParts(parts: readonly Part[]): number {
+  return parts.reduce((size, part) => size + PART_SIZE + sizeOfPart(part), ARTIFACT_SIZE);
+}
+
+/** Chunks of text become one part, however many they are. */
+function sizeOfChunk(parts: readonly Part[]): number {
+  return parts.reduce((size, part) => size + (isPlainText(part) ? 0 : PART_SIZE) + sizeOfPart(part), 0);
+}
+
+function sizeOfPart(part: Part): number {
+  const beside = part.metadata === undefined ? 0 : jsonSize(part.metadata);
+  if ("text" in part) return beside + part.text.length;
+  if ("raw" in part) return beside + part.raw.length;
+  return beside + ("url" in part ? part.url.length : jsonSize(part.data));
 }
