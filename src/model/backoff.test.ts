@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createBackoff } from "./backoff.ts";
+import { createBackoff, sleep } from "./backoff.ts";
 
 const policy = { baseMs: 100, capMs: 1000, resetAfterMs: 5000 };
 
@@ -56,5 +56,37 @@ describe("createBackoff", () => {
     backoff.markConnected();
     time += policy.resetAfterMs - 1;
     expect(backoff.next()).toBe(50);
+  });
+});
+
+describe("sleep", () => {
+  function startTimer() {
+    const timers = new Map<() => void, number>();
+    const clock = {
+      after(milliseconds: number, run: () => void) {
+        timers.set(run, milliseconds);
+        return () => timers.delete(run);
+      },
+    };
+    return { clock, timers };
+  }
+
+  it("ends with its timer", async () => {
+    const { clock, timers } = startTimer();
+    const { signal } = new AbortController();
+    const slept = sleep(clock, 50, signal);
+    expect([...timers.values()]).toEqual([50]);
+    for (const run of timers.keys()) run();
+    await expect(slept).resolves.toBeUndefined();
+  });
+
+  it.each([true, false])("ends with the reason of a signal, aborted before: %s", async (before) => {
+    const { clock, timers } = startTimer();
+    const controller = new AbortController();
+    if (before) controller.abort(new Error("enough"));
+    const slept = sleep(clock, 50, controller.signal);
+    controller.abort(new Error("enough"));
+    await expect(slept).rejects.toThrow("enough");
+    expect(timers.size).toBe(0);
   });
 });

@@ -1,5 +1,7 @@
 /** When to try again: jittered exponential backoff, with injected clock and randomness. */
 
+import type { Clock } from "./ports.ts";
+
 export interface BackoffPolicy {
   readonly baseMs: number;
   readonly capMs: number;
@@ -50,4 +52,20 @@ export function createBackoff(policy: BackoffPolicy, sources: BackoffSources): B
       stableSince ??= sources.now();
     },
   };
+}
+
+/** Rejects with the reason of the signal if that is aborted before. */
+export function sleep(clock: Pick<Clock, "after">, milliseconds: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const cancel = clock.after(milliseconds, () => {
+      signal?.removeEventListener("abort", abort);
+      resolve();
+    });
+    const abort = () => {
+      cancel();
+      reject(signal?.reason);
+    };
+    signal?.addEventListener("abort", abort, { once: true });
+    if (signal?.aborted === true) abort();
+  });
 }

@@ -1,6 +1,6 @@
 /** Requests to a language model: one chat completion, streamed, tried again as long as nothing of it was shown. */
 
-import { backoffDelay } from "../../model/backoff.ts";
+import { backoffDelay, sleep } from "../../model/backoff.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Clock, Log } from "../../model/ports.ts";
 import { statusText } from "../../model/status-texts.ts";
@@ -76,7 +76,7 @@ export function createChatModel(options: ChatModelOptions, tools: ChatModelTools
         const { retryAfterMs = backoffDelay(attempt, BASE_DELAY_MS, MAX_DELAY_MS, random()) } = error;
         if (isShown || !error.isTemporary || attempt >= options.attempts || retryAfterMs > MAX_RETRY_AFTER_MS)
           throw error;
-        await pause(retryAfterMs, clock, request.signal);
+        await sleep(clock, retryAfterMs, request.signal);
       }
     }
   }
@@ -189,19 +189,4 @@ function createIdleTimer(milliseconds: number, clock: Clock, caller: AbortSignal
       controller.abort();
     },
   };
-}
-
-function pause(milliseconds: number, clock: Clock, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const cancel = clock.after(milliseconds, () => {
-      signal.removeEventListener("abort", abort);
-      resolve();
-    });
-    const abort = () => {
-      cancel();
-      reject(signal.reason);
-    };
-    signal.addEventListener("abort", abort, { once: true });
-    if (signal.aborted) abort();
-  });
 }

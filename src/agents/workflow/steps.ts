@@ -1,6 +1,6 @@
 /** Runs the steps of a workflow, each when those it needs have ended. */
 
-import { backoffDelay } from "../../model/backoff.ts";
+import { backoffDelay, sleep } from "../../model/backoff.ts";
 import type { JsonValue } from "../../model/json.ts";
 import type { Part } from "../../model/message.ts";
 import type { Scope, Step, StepResult, Workflow } from "../../workflow/plan.ts";
@@ -203,7 +203,7 @@ async function runOnce(options: StepOptions): Promise<StepOutcome> {
     await context.report({ ...progress, state: "retrying" }, outcome.error);
     await memory.set(attemptKey(path), attempt + 1);
     const { baseMs, capMs } = step.retry;
-    await sleep(Math.max(retryAfterMs, backoffDelay(attempt, baseMs, capMs, context.random())), options);
+    await pause(Math.max(retryAfterMs, backoffDelay(attempt, baseMs, capMs, context.random())), options);
   }
 }
 
@@ -283,17 +283,10 @@ async function report({ context, path }: StepOptions, outcome: StepOutcome, prog
 }
 
 /** Rejects with a HaltedError if the run ends meanwhile. */
-function sleep(milliseconds: number, { context, scope }: StepOptions): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stopTimer = context.clock.after(milliseconds, () => {
-      forget();
-      resolve();
-    });
-    const forget = scope.onHalt(() => {
-      stopTimer();
-      reject(new HaltedError("The run has ended."));
-    });
-  });
+async function pause(milliseconds: number, { context, scope }: StepOptions): Promise<void> {
+  const halted = new AbortController();
+  const forget = scope.onHalt(() => halted.abort(new HaltedError("The run has ended.")));
+  await sleep(context.clock, milliseconds, halted.signal).finally(forget);
 }
 
 /** Key in the memory of a run: how a step ended. */
