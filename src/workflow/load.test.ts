@@ -19,6 +19,9 @@ async function problemsOf(read: () => Workflow | Promise<Workflow>): Promise<rea
   return [];
 }
 
+const UNCLOSED = "the closing } of this ${ is missing; write $${ for a plain ${";
+const SYNTAX = "Flow sequence in block collection must be sufficiently indented and end with a ]";
+
 describe("a workflow file", () => {
   it("is read as the design has it", async () => {
     const workflow = await loadWorkflow(fileURLToPath(new URL("../../workflows/article.yaml", import.meta.url)));
@@ -95,6 +98,19 @@ steps:
     [
       "steps: { a: { agent: x }",
       "flow.yaml:1:25: Flow map in block collection must be sufficiently indented and end with a }",
+    ],
+    ['steps: { a: { agent: x, input: "${input.text" } }', `flow.yaml:1:33: ${UNCLOSED}`],
+    ["steps: { a: { agent: x, input: ${input.text } }", `flow.yaml:1:32: ${UNCLOSED}`],
+    ["steps:\n  a: { agent: x, input: ${input.text\n  b: { agent: x }", `flow.yaml:2:25: ${UNCLOSED}`],
+    ["steps:\n  a: { agent: x, when: '${input.text == 1' }\n  b: { agent: \"x }", `flow.yaml:2:25: ${UNCLOSED}`],
+    ["steps: { a: { agent: x, input: 'Hi ${input.text' } }\noutput: [a", `flow.yaml:1:36: ${UNCLOSED}`],
+    [
+      "steps:\n  a: { agent: x, input: '${input.text}', when: \"${ input.data }\" }\n  b: [",
+      `flow.yaml:3:7: ${SYNTAX}`,
+    ],
+    [
+      "steps:\n  a:\n    agent: x\n    input: Hi ${input.text",
+      `flow.yaml:4:15: steps.a.input: the closing } is missing; write $${"${"} for a plain ${"${"}`,
     ],
     ["steps: { a: { agent: x, need: [b] } }", 'flow.yaml:1:25: steps.a.need: unknown key; did you mean "needs"?'],
     ["steps: { a: {} }", "flow.yaml:1:10: steps.a: needs one of agent, url, skill, workflow"],

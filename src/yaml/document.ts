@@ -10,6 +10,7 @@ import {
   parseDocument,
   type Scalar,
   visit,
+  type YAMLError,
   type YAMLMap,
 } from "yaml";
 import { formatPath, type Path, type Problem } from "./problems.ts";
@@ -93,6 +94,29 @@ export class Placeholders {
   }
 }
 
+const UNCLOSED = "the closing } of this ${ is missing; write $${ for a plain ${";
+/** Reparsing costs as much as parsing. */
+const MAX_SUSPECTS = 10;
+
+/**
+ * Where a `${` without its brace made the text invalid: it takes the next brace on the line for its own, with the quote
+ * or the end of the map before that. Without this `${` the text must be valid, or what is wrong with it another thing.
+ */
+function findUnclosed(text: string, found: YAMLError): number | undefined {
+  const suspects = [...text.matchAll(/\$\$\{|\$\{[^}\n]*\}|\$\{/g)]
+    .filter(
+      ([expression]) => expression === "${" || (expression !== "$${" && /["'{[,]|\s\}$/.test(expression.slice(2))),
+    )
+    .slice(0, MAX_SUSPECTS);
+  return suspects.find(({ index }) => {
+    const without = `${text.slice(0, index)}__${text.slice(index + 2)}`;
+    const [error] = parseDocument(new Placeholders(without).hidden, { prettyErrors: false, uniqueKeys: false }).errors;
+    if (error === undefined) return true;
+    const later = error.pos[0] - found.pos[0];
+    return later > 0 || (later === 0 && error.message !== found.message);
+  })?.index;
+}
+
 function* privateCharactersNotIn(text: string): Generator<string, undefined, undefined> {
   for (let code = FIRST_PRIVATE; code <= LAST_PRIVATE; code++) {
     const character = String.fromCharCode(code);
@@ -143,7 +167,9 @@ export class YamlDocument {
     this.#document = parseDocument(placeholders.hidden, parsing);
     // After a syntax error, further ones are unreliable.
     const [error] = this.#document.errors;
-    if (error !== undefined) this.#report(error.pos[0], "", placeholders.reveal(firstLine(error.message)));
+    const unclosed = error && findUnclosed(text, error);
+    if (unclosed !== undefined) this.#report(unclosed, "", UNCLOSED);
+    else if (error !== undefined) this.#report(error.pos[0], "", placeholders.reveal(firstLine(error.message)));
     for (const key of repeatedKeys(this.#document.contents))
       this.#report(key.range?.[0] ?? 0, "", "Map keys must be unique");
     if (this.problems.length > 0) return;
