@@ -18,6 +18,10 @@ export class RunQueue {
     return this.#waiting;
   }
 
+  get isFull(): boolean {
+    return this.#running >= this.#limit;
+  }
+
   /** True: run now. Otherwise `start` is called when it is this one's turn. Each start is matched by one `leave`. */
   enter(owner: string, start: () => void): boolean {
     if (this.#running < this.#limit) {

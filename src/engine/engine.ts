@@ -176,10 +176,13 @@ export class Engine {
     const operation = call.hops === undefined ? asked : addHops(asked, call.hops);
     switch (operation.kind) {
       case "send":
-        return this.#refusesSend(operation) ?? this.#withRoom(call, () => this.#sending.send(served, operation, call));
+        return (
+          this.#refusesSend(served, operation) ??
+          this.#withRoom(call, () => this.#sending.send(served, operation, call))
+        );
       case "stream":
         return (
-          this.#refusesSend(operation) ??
+          this.#refusesSend(served, operation) ??
           rejectIfNotStreaming(served.agent) ??
           this.#streaming(call, (onEnd) =>
             this.#withRoom(call, () => this.#sending.stream(served, operation, call, onEnd)),
@@ -209,11 +212,19 @@ export class Engine {
     }
   }
 
-  #refusesSend(operation: Extract<Operation, { kind: "send" | "stream" }>): Promise<never> | undefined {
+  #refusesSend(
+    { name, queue }: ServedAgent,
+    operation: Extract<Operation, { kind: "send" | "stream" }>,
+  ): Promise<never> | undefined {
     if (this.#closing) return reject("UNAVAILABLE", "The server is shutting down.");
     if (operation.metadata !== undefined) {
       try {
-        checkHopLimit(readHops(operation.metadata), this.#context.limits.hops);
+        const hops = readHops(operation.metadata);
+        checkHopLimit(hops, this.#context.limits.hops);
+        // Those who hold the places may be waiting for this very call.
+        if (queue.isFull && hops.ancestors.includes(this.#context.toAgentId(name))) {
+          return reject("RESOURCE_EXHAUSTED", "The agent calls itself, and no further run of it may start meanwhile.");
+        }
       } catch (error) {
         return Promise.reject(error);
       }

@@ -6,6 +6,7 @@ import type { StreamEvent, TaskEvent } from "../../model/event.ts";
 import type { Operation } from "../../model/operation.ts";
 import type { TaskState } from "../../model/task.ts";
 import type { CallableAgent } from "../directory.ts";
+import { createWorkflowAgent } from "./index.ts";
 import { startWorld, statusTextOf, textsOf, workflowOf } from "./testing/workflows.ts";
 
 const place = { taskId: "theirs", contextId: "c" };
@@ -116,6 +117,17 @@ describe("an agent that cannot be trusted", () => {
     expect(task.status.state).toBe("TASK_STATE_FAILED");
     expect(statusTextOf(task)).toContain("more than the 8 allowed");
     expect(harness.engine.load.tasks).toBe(0);
+  });
+
+  it.each([
+    ["itself", workflowOf({ again: { agent: "agent" } }), "Step again failed: "],
+    ["itself through another", workflowOf({ other: {} }), "Step other failed: Step back failed: "],
+  ])("that runs once at a time does not wait for its own place when it calls %s", async (_name, workflow, step) => {
+    const other = createWorkflowAgent({ workflow: workflowOf({ back: { agent: "agent" } }) });
+    const harness = await startWorld({ workflow, agents: { other }, concurrency: 1 });
+    const task = await promptly(harness.task("x"));
+    expect(statusTextOf(task)).toBe(`${step}The agent calls itself, and no further run of it may start meanwhile.`);
+    expect(harness.engine.load).toMatchObject({ tasks: 0, queued: 0 });
   });
 
   it("that does not exist is named", async () => {

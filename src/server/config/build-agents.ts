@@ -100,7 +100,8 @@ export async function buildAgent(
       const { createWorkflowAgent } = await import("../../agents/workflow/index.ts");
       const { loadAgentWorkflow } = await import("./workflows.ts");
       const { agents, folder } = config;
-      const workflow = await loadAgentWorkflow(source, agents.keys(), { source: `agents.${name}.workflow`, folder });
+      const around = { agents: [...agents.keys()], single: overrides.concurrency === 1 ? name : undefined };
+      const workflow = await loadAgentWorkflow(source, around, { source: `agents.${name}.workflow`, folder });
       return withOverrides(createWorkflowAgent({ workflow, name: workflow.name ?? name }), overrides);
     }
   }

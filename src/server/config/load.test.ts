@@ -210,6 +210,10 @@ describe("what is wrong with a configuration", () => {
       "agents: { 'a b': { use: echo } }",
       "dragoman.yaml:1:11: agents.a b: must be letters, digits, dots, dashes and underscores",
     ],
+    [
+      "agents: { a: { concurrency: 1, workflow: { steps: { b: { agent: a } } } } }",
+      "dragoman.yaml:1:53: steps.b.agent: the workflow calls itself, and with concurrency: 1 would wait for itself for ever",
+    ],
     ["agents: { a: {} }", "dragoman.yaml:1:14: agents.a: needs one of use, module, exec, link, remote, workflow, llm"],
     [
       "agents: { a: { use: echo, module: x.ts } }",

@@ -154,12 +154,13 @@ function workflowProblems(
 ): readonly Problem[] {
   const agents = Object.entries(parsed?.agents ?? {});
   const names = agents.map(([name]) => name);
-  return agents.flatMap(([name, { workflow }]) => {
+  return agents.flatMap(([name, { concurrency, workflow }]) => {
     if (typeof workflow !== "object") return [];
     const path = ["agents", name, "workflow"];
     const position: WorkflowParseOptions["position"] = (inside, how) =>
       findDocument().position([...path, ...inside], how);
-    return inlineProblems(workflow, names, { source, folder, path, position });
+    const around = { agents: names, single: concurrency === 1 ? name : undefined };
+    return inlineProblems(workflow, around, { source, folder, path, position });
   });
 }
 

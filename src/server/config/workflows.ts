@@ -2,7 +2,7 @@
 
 import { closestMatch } from "../../model/suggestions.ts";
 import { loadWorkflow, type ParseOptions, parseWorkflow } from "../../workflow/load.ts";
-import type { Step, Workflow } from "../../workflow/plan.ts";
+import type { Workflow } from "../../workflow/plan.ts";
 import { ConfigError, type Path, type Problem } from "../../yaml/problems.ts";
 import type { AgentSource } from "./config.ts";
 
@@ -11,45 +11,50 @@ export function isInsideWorkflow([section, _name, key, ...inside]: Path): boolea
   return section === "agents" && key === "workflow" && inside.length > 0;
 }
 
+interface Surroundings {
+  /** The names of all agents. */
+  readonly agents: readonly string[];
+  /** The workflow's own, if it runs only once at a time. */
+  readonly single: string | undefined;
+}
+
 /** Reads a workflow of an agent and checks that its agents are in the configuration. Throws a ConfigError. */
 export async function loadAgentWorkflow(
   { file, inline }: Omit<Extract<AgentSource, { kind: "workflow" }>, "kind">,
-  agents: Iterable<string>,
+  around: Surroundings,
   options: ParseOptions,
 ): Promise<Workflow> {
   const workflow = inline === undefined ? await loadWorkflow(file ?? "") : parseWorkflow(inline, options);
-  const problems = findUnknownAgents(workflow, [...agents], options.source);
+  const problems = checkAgents(workflow, around, options.source);
   if (problems.length > 0) throw new ConfigError(problems);
   return workflow;
 }
 
 /** What is wrong with a workflow that is written into the configuration. */
-export function inlineProblems(inline: object, agents: readonly string[], options: ParseOptions): readonly Problem[] {
+export function inlineProblems(inline: object, around: Surroundings, options: ParseOptions): readonly Problem[] {
   try {
-    return findUnknownAgents(parseWorkflow(inline, options), agents, options.source);
+    return checkAgents(parseWorkflow(inline, options), around, options.source);
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;
     throw error;
   }
 }
 
-function findUnknownAgents(workflow: Workflow, agents: readonly string[], source: string): Problem[] {
+function checkAgents(workflow: Workflow, around: Surroundings, source: string): Problem[] {
   return [...workflow.steps.values()].flatMap((step) => {
-    const { target } = step;
-    if ("workflow" in target) return findUnknownAgents(target.workflow, agents, source);
-    if (!("agent" in target) || agents.includes(target.agent)) return [];
-    return [unknownAgent(step, target.agent, agents, source)];
+    const { name, position, target } = step;
+    if ("workflow" in target) return checkAgents(target.workflow, around, source);
+    const message = "agent" in target ? checkAgent(target.agent, around) : undefined;
+    if (message === undefined) return [];
+    const { file = source, line, column } = position ?? {};
+    return [{ source: file, line, column, path: `steps.${name}.agent`, message }];
   });
 }
 
-function unknownAgent({ name, position }: Step, agent: string, agents: readonly string[], source: string): Problem {
+function checkAgent(agent: string, { agents, single }: Surroundings): string | undefined {
+  if (agent === single) return "the workflow calls itself, and with concurrency: 1 would wait for itself for ever";
+  if (agents.includes(agent)) return undefined;
   const meant = closestMatch(agent, agents);
   const hint = meant === undefined ? `the agents are ${agents.join(", ")}` : `did you mean "${meant}"?`;
-  return {
-    source: position?.file ?? source,
-    line: position?.line,
-    column: position?.column,
-    path: `steps.${name}.agent`,
-    message: `there is no agent "${agent}"; ${hint}`,
-  };
+  return `there is no agent "${agent}"; ${hint}`;
 }

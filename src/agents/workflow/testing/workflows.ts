@@ -49,6 +49,8 @@ interface World extends Omit<HarnessOptions, "agent" | "agents"> {
   readonly agents: Readonly<Record<string, Agent>>;
   /** Replaces what the directory returns. */
   readonly resolve?: (agent: CallableAgent) => CallableAgent;
+  /** Runs of the workflow at the same time. */
+  readonly concurrency?: number;
 }
 
 /** The workflow is served as `agent`. */
@@ -56,6 +58,7 @@ export async function startWorld({
   workflow,
   agents,
   resolve = (agent) => agent,
+  concurrency = Number.POSITIVE_INFINITY,
   ...options
 }: World): Promise<Harness> {
   let harness: Harness | undefined;
@@ -63,15 +66,17 @@ export async function startWorld({
     now: () => harness?.clock.now() ?? 0,
     after: (milliseconds: number, run: () => void) => harness?.clock.after(milliseconds, run) ?? (() => {}),
   };
-  const agent = createWorkflowAgent({ name: "Flow", description: "Runs steps.", workflow, clock, random: () => 0 });
-  const all = { agent, ...agents };
-  bindDirectory(agent, {
+  const tools = { clock, random: () => 0 };
+  const agent = createWorkflowAgent({ name: "Flow", description: "Runs steps.", workflow, concurrency, ...tools });
+  const all: Readonly<Record<string, Agent>> = { agent, ...agents };
+  const directory: AgentDirectory = {
     async resolve(target) {
       const name = "agent" in target ? target.agent : "";
       if (!Object.hasOwn(all, name)) throw new ProtocolError("INVALID_PARAMS", `There is no agent "${name}".`);
       return resolve(localAgent(name, () => harness as Harness));
     },
-  } satisfies AgentDirectory);
+  };
+  for (const one of Object.values(all)) bindDirectory(one, directory);
   return Harness.start({ ...options, agents: all }, (created) => {
     harness = created;
   });
