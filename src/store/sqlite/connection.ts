@@ -102,7 +102,7 @@ export class Connection {
     try {
       return work();
     } finally {
-      this.driver.exec("ROLLBACK");
+      this.#endTransaction();
     }
   }
 
@@ -180,10 +180,14 @@ export class Connection {
     // Scopes that were added are gone again.
     this.#scopeIds.clear();
     this.#scopes.clear();
+    this.#endTransaction();
+  }
+
+  #endTransaction(): void {
     try {
       this.driver.exec("ROLLBACK");
     } catch {
-      // SQLite has already rolled back by itself, as it does when the disk is full.
+      // SQLite has already rolled back by itself, as it does when the disk is full or cannot be read.
     }
   }
 }

@@ -23,8 +23,8 @@ export interface SqliteStatement<Row extends object> {
 export interface RecordedStatement {
   readonly sql: string;
   readonly values: SqlValue[];
-  /** How many rows it changed, or returned. */
-  readonly rows: number;
+  /** The rows that it returned, or how many it changed. */
+  readonly result: readonly object[] | number;
 }
 
 export interface StatementRecorder {
@@ -42,7 +42,8 @@ export function withRecorder(driver: SqliteDriver, recorder: StatementRecorder):
     prepare<Row extends object>(sql: string): SqliteStatement<Row> {
       const statement = driver.prepare<Row>(sql);
       if (!/^\s*(INSERT|UPDATE|DELETE)\b/.test(sql)) return statement;
-      const record = (values: SqlValue[], rows: number) => recorder.into?.push({ sql, values, rows });
+      const record = (values: SqlValue[], result: RecordedStatement["result"]) =>
+        recorder.into?.push({ sql, values, result });
       return {
         ...statement,
         run(...values) {
@@ -54,7 +55,7 @@ export function withRecorder(driver: SqliteDriver, recorder: StatementRecorder):
         all(...values) {
           if (recorder.into === undefined) return statement.all(...values);
           const rows = statement.all(...values.map(withoutBytes));
-          record(values, rows.length);
+          record(values, rows);
           return rows;
         },
       };

@@ -23,6 +23,9 @@ import {
   WORKING,
   walk,
 } from "../../suite/fixtures.ts";
+import { Connection } from "../connection.ts";
+import { openDriver } from "../driver.ts";
+import { migrate } from "../schema.ts";
 import { openSqliteStore } from "../sqlite-store.ts";
 import type { StartThread } from "./large-writes.ts";
 
@@ -165,6 +168,27 @@ describe("a large write", () => {
     await store.close();
   });
 
+  it("is decided again if another process changed what a statement of it returns", async () => {
+    const { store, thread, file } = await open();
+    const held = registration("c", { heldBy: { node: "n", ttlMs: 60_000 } });
+    await accept(store, submit("task", [], { node: "n", deliveries: [held] }));
+    const holding = hold(thread);
+    const chunk = chunkEvent("task", [{ text }]);
+    const writing = store.write([append("task", 1, [chunk], { fence: 1, deliveries: [held] })]);
+    const release = await holding;
+    // Due for long, so that nothing but the number of the claim shows the change.
+    const beside = await openSqliteStore(file, { mode: "repair", clock: { ...clock, now: () => 0 }, log: SILENT_LOG });
+    expect(await beside.redeliver({ taskId: "task", from: 1 })).toHaveLength(1);
+    await beside.close();
+    release();
+    const [written] = await writing;
+    const [claimed] = (written?.ok === true && written.held) || [];
+    const { place = 0, claim = 0 } = claimed ?? {};
+    const progress = { kind: "delivery-progress", id: "task", place, claim, cursor: 2 } as const;
+    expect(await store.write([{ ...progress, next: { kind: "release" } }])).toMatchObject([{ ok: true }]);
+    await store.close();
+  });
+
   it("whose thread dies before it answers leaves lists complete", async () => {
     const { store, thread } = await open();
     const others = [finished("a", 2), finished("b", 3), finished("c", 4)];
@@ -212,4 +236,17 @@ it("without a thread large writes are made all the same, and a person is told on
   expect(await textOf(store, "two")).toBe(text);
   expect(told).toEqual(["Large messages are stored without a thread and hold up other callers."]);
   await store.close();
+});
+
+it("a read beside a large write fails with what the disk reports, though SQLite has ended the transaction by then", async () => {
+  const driver = await openDriver(":memory:");
+  migrate(driver, 0);
+  const connection = new Connection(driver, ":memory:", { clock, log: SILENT_LOG });
+  const failingRead = () => {
+    driver.exec("ROLLBACK");
+    throw new Error("disk I/O error");
+  };
+  expect(() => connection.readConsistently(failingRead)).toThrow("disk I/O error");
+  expect(connection.readConsistently(() => "read")).toBe("read");
+  driver.close();
 });

@@ -6,6 +6,7 @@ import {
   openDriver,
   type RecordedStatement,
   type SqliteStatement,
+  type SqlValue,
   WRITING_PRAGMAS,
 } from "../driver.ts";
 
@@ -54,11 +55,21 @@ function commit(statements: readonly RecordedStatement[]): WriteThreadReply {
   }
 }
 
-/** Another process may make deliveries due at any time, and nothing else. */
-function hasSameEffect({ sql, values, rows }: RecordedStatement): boolean {
+/**
+ * Another process may make deliveries due at any time, and nothing else. What a statement returned was used to plan: the
+ * number of a claim, for example.
+ */
+function hasSameEffect({ sql, values, result }: RecordedStatement): boolean {
   const statement = prepare(sql);
   const bound = values.map((value) => (value instanceof Uint8Array ? Buffer.from(value.buffer) : value));
-  return rows === (/\bRETURNING\b/.test(sql) ? statement.all(...bound).length : statement.run(...bound));
+  if (typeof result === "number") return statement.run(...bound) === result;
+  return describe(statement.all(...bound)) === describe(result);
+}
+
+/** Texts are returned as bytes, whose class depends on the driver and on whether another thread sent them. */
+function describe(rows: readonly object[]): string {
+  const toText = (value: SqlValue) => (value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value);
+  return JSON.stringify(rows.map((row) => Object.entries(row).map(([name, value]) => [name, toText(value)])));
 }
 
 function prepare(sql: string): SqliteStatement<object> {
