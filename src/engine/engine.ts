@@ -145,14 +145,17 @@ export class Engine {
     return this.#records;
   }
 
-  /** Refuses new messages from now on. Resolves when all runs have ended, or after `graceMs` with those left cut off. */
+  /**
+   * Refuses new messages from now on. Resolves when all runs have ended and agents have released what they kept for
+   * cancelled tasks, or after `graceMs` with those left cut off.
+   */
   async drain(graceMs: number): Promise<void> {
     this.#closing = true;
     let stopTimer = () => {};
     const late = new Promise<void>((resolve) => {
       stopTimer = this.#context.clock.after(graceMs, resolve);
     });
-    await Promise.race([this.#runner.tasks.whenIdle(), late]);
+    await Promise.race([this.#runner.whenIdle(), late]);
     stopTimer();
   }
 

@@ -108,6 +108,35 @@ describe("stopping", () => {
     await promptly(draining);
   });
 
+  test("draining waits for what agents do about cancelled tasks, but not longer than the grace time", async () => {
+    const gates = [createGate(), createGate()] as const;
+    let at = 0;
+    const harness = await Harness.start({
+      agent: { ...asking, dropped: async () => gates[at++]?.pass() },
+    });
+    const [first, second] = [await harness.task("one"), await harness.task("two")];
+    await settle();
+    await promptly(harness.cancel(first.id));
+    await gates[0].reached;
+    let drained = false;
+    const draining = harness.engine.drain(60_000).then(() => {
+      drained = true;
+    });
+    await promptly(harness.cancel(second.id));
+    gates[0].open();
+    await settle();
+    expect(drained).toBe(false);
+    gates[1].open();
+    await promptly(draining);
+    const deaf = await Harness.start({ agent: { ...asking, dropped: () => new Promise(() => {}) } });
+    const { id } = await deaf.task("hello");
+    await settle();
+    await promptly(deaf.cancel(id));
+    const late = deaf.engine.drain(1_000);
+    await deaf.clock.advance(1_000);
+    await promptly(late);
+  });
+
   test("closing tells agents and callers, ends streams, writes nothing, and a successor takes over", async () => {
     let told = false;
     let run = 0;

@@ -40,6 +40,8 @@ export class Runner {
   readonly readers: LogReaders;
   readonly #context: EngineContext;
   readonly #running = new TransientMap<string, ActiveRun>();
+  /** What agents still do about cancelled tasks that no run worked on. */
+  readonly #dropping = new Set<Promise<void>>();
 
   constructor(context: EngineContext) {
     this.#context = context;
@@ -82,7 +84,13 @@ export class Runner {
     });
   }
 
-  /** No run works on the cancelled task. What the agent does about it is not waited for. */
+  /** Resolves when nothing is left to do, for tasks or for what agents kept for them. */
+  async whenIdle(): Promise<void> {
+    await this.tasks.whenIdle();
+    while (this.#dropping.size > 0) await Promise.all(this.#dropping);
+  }
+
+  /** No run works on the cancelled task. Its caller does not wait for what the agent does about it. */
   notifyDropped({ agent, name }: ServedAgent, task: Pick<TaskHead, "contextId" | "id" | "owner">): void {
     const { contextId, id, owner } = task;
     const { log, store } = this.#context;
@@ -91,9 +99,12 @@ export class Runner {
       return text === undefined ? undefined : (JSON.parse(text) as T);
     };
     const dropped = { id, contextId, caller: { owner, authenticated: false }, memory: { get } };
-    agent.dropped?.(dropped).catch((error: unknown) => {
+    const dropping = agent.dropped?.(dropped).catch((error: unknown) => {
       log.warn({ err: error, task: id, agent: name }, "An agent could not drop a cancelled task.");
     });
+    if (dropping === undefined) return;
+    this.#dropping.add(dropping);
+    void dropping.then(() => this.#dropping.delete(dropping));
   }
 
   /** A crash before the agent has stopped must not bring the task back. */
