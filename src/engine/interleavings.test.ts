@@ -1,14 +1,25 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { LogEntry, type TaskEvent } from "../model/event.ts";
+import { textOf } from "../model/message.ts";
 import { cases } from "../model/testing/exploring.ts";
 import type { TaskStore } from "../store/contract.ts";
 import type { Agent } from "./agent.ts";
+import { agentOf, chunk } from "./testing/agents.ts";
+import { promptly, settle } from "./testing/fake-clock.ts";
 import { createSharedMemory, createSharedSqlite, Harness, type SharedStore } from "./testing/harness.ts";
 import { Interleaving, scripted, steps, stepsWithFaults, type World } from "./testing/interleaving.ts";
 import { logViolations, snapshotViolations, viewViolations } from "./testing/log-invariants.ts";
-import { FlakyStore, slowStore, unreliableWakeups, type WakeupFate, WriteRecord } from "./testing/stores.ts";
+import {
+  FlakyStore,
+  overrideStore,
+  slowStore,
+  unreliableWakeups,
+  type WakeupFate,
+  WriteRecord,
+} from "./testing/stores.ts";
 
+const EVERYTHING = { history: Number.MAX_SAFE_INTEGER, artifacts: true };
 const RUNS = cases(100, 3_000);
 
 /** How long the store takes over each write. */
@@ -112,6 +123,57 @@ describe.each([
       expect(frames).toBeGreaterThan(NODE_RUNS);
     },
   );
+});
+
+describe("what a run does at once", () => {
+  /** What a run does next; it waits for the store only where that is said. */
+  const act = fc.constantFrom("event" as const, "value" as const, "wait" as const, "pause" as const);
+
+  test("values are never stored before the events that came before them, and in their order", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(act, { minLength: 3, maxLength: 20 }), delays, async (acts, turns) => {
+        /** Of each value, how many events came before it. */
+        const eventsBefore: number[] = [];
+        let events = 0;
+        const agent = agentOf(async function* ({ memory }) {
+          const writing: Promise<void>[] = [];
+          for (const next of acts) {
+            if (next === "event") yield chunk("a", `${++events} `, events > 1);
+            else if (next === "value") writing.push(memory.set("values", eventsBefore.push(events)));
+            else if (next === "wait") await writing.at(-1);
+            else await settle(1);
+          }
+          await Promise.all(writing);
+        });
+        const stored: number[] = [];
+        const violations: string[] = [];
+        const observe = (inner: TaskStore) =>
+          overrideStore(inner, {
+            async write(writes) {
+              const results = await inner.write(writes);
+              for (const write of writes) {
+                if (write.kind !== "remember") continue;
+                const value = Number(write.value);
+                const { artifacts: [artifact] = [] } = (await inner.snapshot(write.id, EVERYTHING))?.task ?? {};
+                const written = textOf(artifact?.parts ?? []).match(/\d+/g)?.length ?? 0;
+                if (written < (eventsBefore[value - 1] ?? 0)) violations.push(`${value} is stored after ${written}`);
+                stored.push(value);
+              }
+              return results;
+            },
+          });
+        const wrap = (inner: TaskStore) => slowStore(observe(inner), turns);
+        const harness = await Harness.start({ agent, wrap });
+        const { status } = await promptly(harness.task("go"));
+        expect({ state: status.state, violations, stored }).toEqual({
+          state: "TASK_STATE_COMPLETED",
+          violations: [],
+          stored: eventsBefore.map((_, at) => at + 1),
+        });
+      }),
+      { numRuns: RUNS },
+    );
+  });
 });
 
 describe("the check itself notices", () => {

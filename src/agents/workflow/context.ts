@@ -56,20 +56,11 @@ export function childIdOf(taskId: string, run: string, path: string, attempt: nu
     .slice(0, 32);
 }
 
-/**
- * One write at a time, so that a write is never stored before events that were emitted before it: the engine writes an
- * event and a value of the same task in turns.
- */
+/** Of one run: a task may have several, one after another. */
 export function createRunMemory(memory: TurnMemory, run: string): RunMemory {
-  let writing: Promise<unknown> = Promise.resolve();
-  const enqueue = (write: () => Promise<void>): Promise<void> => {
-    const written = writing.then(write);
-    writing = written.catch(() => {});
-    return written;
-  };
   return {
     get: (key) => memory.get(run + key),
-    set: (key, value) => enqueue(() => memory.set(run + key, value)),
-    delete: (key) => enqueue(() => memory.delete(run + key)),
+    set: (key, value) => memory.set(run + key, value),
+    delete: (key) => memory.delete(run + key),
   };
 }

@@ -147,6 +147,8 @@ class DurableMemory implements TurnMemory {
 
   async #write(key: string, value: string | undefined): Promise<void> {
     const values = await this.#load();
+    // Never stored before an event that was pushed before it. If those are lost, the write finds out why.
+    await this.#live.whenFlushed().catch(() => {});
     const { id, fence } = this.#live;
     const result = await this.#committer.write({ kind: "remember", id, fence, key, value });
     if (!result.ok) throw new Error(`The task's memory can no longer be written: ${result.refusal}.`);
