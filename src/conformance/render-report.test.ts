@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { renderJunit, renderText } from "./render-report.ts";
+import { renderJunit } from "./render-junit.ts";
+import { renderText } from "./render-report.ts";
 import { type CheckResult, type Report, type RequirementResult, statusOf, tallyOf } from "./report.ts";
 
 const NASTY = `<a href="x">&amp; ]]> \u0000\u001b[31m\ud800 "quoted"\nnext</a>`;
