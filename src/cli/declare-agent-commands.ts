@@ -235,7 +235,8 @@ function declareConformance(conformance: Command, run: RunCommand): void {
     .option("--level <level>", "lowest level to test: must, should or may (default: may)")
     .option("--only <id>", "only this requirement or check; may be repeated", collect)
     .option("--fail-fast", "end with the first MUST that fails")
-    .option("--junit <file>", "also write the report as JUnit XML")
+    .option("--report <format=file>", "also write the report there: junit, json or markdown; may be repeated", collect)
+    .option("--junit <file>", "same as --report junit=FILE")
     .option("--request-timeout <duration>", "how long one answer may take (default: 10s)")
     .option("--webhook-host <host>", "how the agent reaches this machine with push notifications (default: loopback)")
     .option("--other-caller <name:value>", "header of a second caller, who must not see the first one's tasks", collect)
@@ -245,7 +246,7 @@ function declareConformance(conformance: Command, run: RunCommand): void {
   addExamples(conformance, [
     [`dragoman conformance -a ${AGENT}`, "everything, over every interface"],
     [`dragoman conformance -a ${AGENT} --transport JSONRPC --level must`, "what JSON-RPC must do"],
-    [`dragoman conformance -a ${AGENT} --junit report.xml -o json`, "for a build server"],
+    [`dragoman conformance -a ${AGENT} --report junit=report.xml --report markdown=report.md`, "for a build server"],
     ["dragoman conformance --list", "the requirements with their sections"],
   ]);
 }

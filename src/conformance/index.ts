@@ -1,5 +1,6 @@
 export type { MessageCodec } from "./peers/peer-grpc.ts";
 export { renderJunit } from "./render-junit.ts";
+export { renderMarkdown } from "./render-markdown.ts";
 export { renderText } from "./render-report.ts";
 export type { Report, Status } from "./report.ts";
 export {

@@ -72,16 +72,20 @@ function renderAttributes(values: Readonly<Record<string, string>>): string {
 const INVALID_XML_CHARACTERS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g;
 
 function escapeText(text: string): string {
-  return text
-    .toWellFormed()
-    .replace(INVALID_XML_CHARACTERS, "\ufffd")
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;");
+  return (
+    text
+      .toWellFormed()
+      .replace(INVALID_XML_CHARACTERS, "\ufffd")
+      .replaceAll("&", "&amp;")
+      .replaceAll("<", "&lt;")
+      .replaceAll(">", "&gt;")
+      // Parsers would turn it into a line feed.
+      .replaceAll("\r", "&#13;")
+  );
 }
 
 function escapeAttribute(text: string): string {
   return escapeText(text)
     .replaceAll('"', "&quot;")
-    .replace(/[\t\n\r]/g, (character) => `&#${character.charCodeAt(0)};`);
+    .replace(/[\t\n]/g, (character) => `&#${character.charCodeAt(0)};`);
 }

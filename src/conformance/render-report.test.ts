@@ -1,5 +1,7 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { renderJunit } from "./render-junit.ts";
+import { renderMarkdown } from "./render-markdown.ts";
 import { renderText } from "./render-report.ts";
 import { type CheckResult, type Report, type RequirementResult, statusOf, tallyOf } from "./report.ts";
 
@@ -119,22 +121,165 @@ describe("JUnit", () => {
     expect(xml).toContain('<skipped message="no task"/>');
   });
 
-  it("is well-formed, whatever a server sent", () => {
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: none of them may be there
-    expect(xml).not.toMatch(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/);
-    expect(xml.isWellFormed()).toBe(true);
-    expect(xml).toContain("&lt;a href=&quot;x&quot;&gt;&amp;amp; ]]&gt;");
-    expect(xml).toContain("&#10;next");
-    expect(balanced(xml)).toEqual([]);
+  it("has a failure with what was seen, which no server can break out of", () => {
+    const [root] = parseXml(xml);
+    const failure = find(root, "failure");
+    expect(failure?.attributes).toEqual({ message: clean(NASTY), type: "MUST section 3.1.3" });
+    expect(failure?.text).toContain(`get-unknown-task: ${clean(NASTY)}\n    > POST https://agent.example/rpc`);
+  });
+
+  it("is well-formed and means what was given, whatever a server sent", () => {
+    fc.assert(
+      fc.property(text(), text(), (reason, name) => {
+        const [root, ...more] = parseXml(renderJunit(reportWith(reason, name)));
+        expect(more).toEqual([]);
+        expect(find(root, "failure")?.attributes.message).toBe(clean(reason));
+        expect(find(root, "failure")?.text).toContain(`get-unknown-task: ${clean(reason)}`);
+        expect(find(root, "testcase")?.attributes.name).toBe(`CORE-GET-002 ${clean(name)}`);
+      }),
+    );
   });
 });
 
-/** Names of elements that are not closed. */
-function balanced(xml: string): string[] {
-  const open: string[] = [];
-  for (const [, closing, name = "", selfClosing] of xml.matchAll(/<(\/?)([a-z]+)(?:[^>"]|"[^"]*")*?(\/?)>/g)) {
-    if (closing === "/") expect(open.pop()).toBe(name);
-    else if (selfClosing !== "/") open.push(name);
+describe("Markdown", () => {
+  const markdown = renderMarkdown(REPORT);
+
+  it("has the verdict, counts by interface, failures with what was seen, and what was not tested", () => {
+    expect(markdown).toMatch(/^# A2A conformance of Agent 1\.2\.3\n\n\*\*Not conformant\.\*\* Card: /);
+    expect(markdown).toContain("| passed of tested | MUST | SHOULD | MAY |\n| --- | --- | --- | --- |\n");
+    expect(markdown).toMatch(/^\| JSONRPC, A2A 1\.0, .* \| 1\/2 \| 0\/0 \(1 not applicable\) \| 0\/0 \|$/m);
+    expect(markdown).toContain("### CORE-GET-002: A title\n\nMUST, section 3.1.3, in JSONRPC");
+    expect(markdown).toContain("```text\n    > POST https://agent.example/rpc\n    > Authorization: [redacted]");
+    expect(markdown).toContain("- no task: CORE-HIST-001");
+    expect(markdown).toContain("- WEBSOCKET 1.0 at wss&#58;//agent.example: this suite does not support it");
+  });
+
+  it("does not call conformant what was cut short", () => {
+    expect(renderMarkdown({ ...REPORT, complete: false, conformant: true })).toMatch(
+      /\*\*Conformant as far as the run got\.\*\*.*, cut short\./,
+    );
+  });
+
+  it("contains no markup of a server, in its text or around its evidence", () => {
+    const shape = linesOutsideFences(renderMarkdown(reportWith("x", "x")));
+    fc.assert(
+      fc.property(text(), text(), (reason, name) => {
+        const lines = linesOutsideFences(renderMarkdown(reportWith(reason, name)));
+        const written = lines.map((line, index) => line === shape[index]);
+        // Two lines have the server's text: the title and the reason.
+        expect(lines.length).toBe(shape.length);
+        expect(written.filter((same) => !same).length).toBeLessThanOrEqual(2);
+        for (const line of lines.filter((_, index) => !written[index])) {
+          const rest = line.replace(/^(?:### CORE-GET-002: |- get-unknown-task: )/, "");
+          expect(rest).toMatch(/^(?:[^<>&|*_`[\]\\~:@#!]|&#\d+;)*$/);
+        }
+      }),
+    );
+  });
+});
+
+/** Strings with what XML and Markdown give a meaning, or cannot contain. */
+function text(): fc.Arbitrary<string> {
+  const special = fc.constantFrom("<", ">", "&", '"', "]]>", "\r\n", "\n", "\r", "\t", "\0", "\u001b", "\ufffe");
+  const markdown = fc.constantFrom(
+    "`",
+    "```",
+    "````\n",
+    "|",
+    "*",
+    "_",
+    "[a](b)",
+    "<b>",
+    "\\",
+    "#",
+    "~~~",
+    "&amp;",
+    "\u0085",
+  );
+  return fc
+    .array(fc.oneof(special, markdown, fc.string({ unit: "binary" }), fc.constant("\ud800")), { maxLength: 12 })
+    .map((parts) => parts.join(""));
+}
+
+function reportWith(reason: string, title: string): Report {
+  const failed = {
+    ...result("CORE-GET-002", "MUST", {
+      name: "get-unknown-task",
+      status: "failed",
+      durationMs: 1,
+      reason,
+      evidence: [{ ...EXCHANGE, responseBody: reason }],
+    }),
+    title,
+  };
+  return { ...REPORT, groups: REPORT.groups.map((group) => ({ ...group, requirements: [failed] })) };
+}
+
+/** As XML can represent it. */
+function clean(value: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  return value.toWellFormed().replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd");
+}
+
+interface Element {
+  readonly name: string;
+  readonly attributes: Record<string, string>;
+  readonly children: Element[];
+  text: string;
+}
+
+function find(element: Element | undefined, name: string): Element | undefined {
+  if (element === undefined || element.name === name) return element;
+  for (const child of element.children) {
+    const found = find(child, name);
+    if (found !== undefined) return found;
   }
-  return open;
+  return undefined;
+}
+
+/** As strict as XML 1.0 where this form needs it: characters, references, line ends, nesting. */
+function parseXml(xml: string): Element[] {
+  expect(xml).toBe(clean(xml));
+  const root: Element = { name: "", attributes: {}, children: [], text: "" };
+  const open = [root];
+  const body = xml.replace(/^<\?xml version="1\.0" encoding="UTF-8"\?>\n/, "").replace(/\r\n?/g, "\n");
+  const token = /<\/([a-z]+)>|<([a-z]+)((?: [a-z]+="[^<"]*")*)(\/?)>|([^<]+)/gy;
+  let end = 0;
+  for (const [all, closing, name, attributes = "", selfClosing, characters] of body.matchAll(token)) {
+    end += all.length;
+    const top = open.at(-1) as Element;
+    if (closing !== undefined) expect(open.pop()?.name).toBe(closing);
+    else if (name !== undefined) {
+      const pairs = [...attributes.matchAll(/([a-z]+)="([^"]*)"/g)];
+      // A parser normalises white space of attributes that is not written as a reference.
+      const values = pairs.map(([, key = "", value = ""]) => [key, decode(value.replace(/[\t\n]/g, " "))] as const);
+      const element = { name, attributes: Object.fromEntries(values), children: [], text: "" };
+      top.children.push(element);
+      if (selfClosing === "") open.push(element);
+    } else top.text += decode(characters ?? "");
+  }
+  expect(end).toBe(body.length);
+  expect(open).toEqual([root]);
+  return root.children;
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"' };
+
+function decode(value: string): string {
+  if (/]]>|&(?!(?:amp|lt|gt|quot|#\d+);)/.test(value)) throw new Error(`Not escaped: ${value}`);
+  return value.replace(/&(?:#(\d+)|(\w+));/g, (_, code, name) => ENTITIES[name] ?? String.fromCodePoint(Number(code)));
+}
+
+/** By the rule of CommonMark: a fence ends with the first line that has at least as many backticks and nothing else. */
+function linesOutsideFences(markdown: string): string[] {
+  const outside: string[] = [];
+  let fence: string | undefined;
+  for (const line of markdown.split("\n")) {
+    const [, ticks] = /^ {0,3}(`{3,})[^`]*$/.exec(line) ?? [];
+    if (fence === undefined) outside.push(line.replace(/^`+text$/, "```text"));
+    if (fence === undefined) fence = ticks;
+    else if (ticks !== undefined && ticks.length >= fence.length && line.trim() === ticks) fence = undefined;
+  }
+  expect(fence).toBeUndefined();
+  return outside;
 }

@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createTckAgent } from "../../src/agents/tck.ts";
@@ -62,7 +62,31 @@ describe("dragoman conformance", () => {
     expect(await readFile(junit, "utf8")).toContain("<failure message=");
   });
 
+  it("writes several reports at once, replaces older ones and leaves nothing else behind", async () => {
+    const place = join(folder, "reports");
+    await mkdir(place);
+    await writeFile(join(place, "old.md"), "old");
+    await symlink("old.md", join(place, "report.md"));
+    const names = ["junit=report.xml", "json=report.json", "markdown=report.md"];
+    const reports = names.flatMap((name) => ["--report", name.replace("=", `=${place}/`)]);
+    const { code, stdout } = await conformance("-a", proxy.url, ...narrow, "--only", "JSONRPC-FMT-001", ...reports);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/Conformant: no\n$/);
+    expect((await readdir(place)).sort()).toEqual(["old.md", "report.json", "report.md", "report.xml"]);
+    expect(await readFile(join(place, "report.xml"), "utf8")).toContain("<failure message=");
+    expect(JSON.parse(await readFile(join(place, "report.json"), "utf8"))).toMatchObject({ conformant: false });
+    expect(await readFile(join(place, "old.md"), "utf8")).toMatch(/^# A2A conformance of Conformance 1\.0\.0\n/);
+  });
+
+  it("also writes the reports of a run that was cut short", async () => {
+    const file = join(folder, "cut.json");
+    const { code } = await conformance("-a", server.url, "--timeout", "150ms", "--report", `json=${file}`);
+    expect(code).toBe(5);
+    expect(JSON.parse(await readFile(file, "utf8"))).toMatchObject({ complete: false });
+  });
+
   it("keeps credentials out of everything it says", async () => {
+    const markdown = join(folder, "secrets.md");
     const secrets = ["--bearer", "first-secret", "--other-caller", "Authorization: Bearer second-secret"];
     const { stderr, stdout } = await conformance(
       "-a",
@@ -73,9 +97,11 @@ describe("dragoman conformance", () => {
       ...secrets,
       "-o",
       "json",
+      "--report",
+      `markdown=${markdown}`,
     );
     expect(stdout).toContain("[redacted]");
-    expect(stdout + stderr).not.toMatch(/first-secret|second-secret/);
+    expect(stdout + stderr + (await readFile(markdown, "utf8"))).not.toMatch(/first-secret|second-secret/);
   });
 
   it("lists what it tests, without an agent", async () => {
@@ -89,6 +115,12 @@ describe("dragoman conformance", () => {
   it.each([
     [["--level", "maximum"], /--level must be one of MUST, SHOULD, MAY, not "MAXIMUM"/],
     [["--request-timeout", "soon"], /--request-timeout must be a duration/],
+    [["--report", "pdf=a.pdf"], /--report must look like junit=FILE, json=FILE or markdown=FILE, not "pdf=a\.pdf"/],
+    [["--report", "constructor=a"], /--report must look like/],
+    [["--report", "json="], /--report must look like/],
+    [["--report", "json=/no/such/folder/a.json"], /cannot be written to .*: \/no\/such\/folder does not exist/],
+    [["--report", `json=${folder}`], /cannot be written to .*: it is a folder/],
+    [["--report", "json=a", "--junit", "./a"], /Two reports cannot be written to a/],
     [["--other-caller", "nonsense"], /--other-caller must look like name:value/],
     [["--transport", "PIGEON"], /--transport must be one of JSONRPC, HTTP\+JSON, GRPC/],
     [["--a2a-version", "0.1"], /--a2a-version must be one of 1\.0, 0\.3, not "0\.1"/],

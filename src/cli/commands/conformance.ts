@@ -1,4 +1,6 @@
-import { writeFile } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { access, constants, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
 import type { FetchedCard } from "../../client/card/fetch-card.ts";
 import {
   BINDINGS,
@@ -11,6 +13,7 @@ import {
   REQUIREMENTS,
   type Report,
   renderJunit,
+  renderMarkdown,
   renderText,
   runConformance,
   VERSIONS,
@@ -22,7 +25,7 @@ import {
   type ProtoName,
   toBytes as toOldBytes,
 } from "../../dialects/a2a-v03/proto/schema.ts";
-import { ProtocolError } from "../../model/errors.ts";
+import { hasErrorCode, ProtocolError } from "../../model/errors.ts";
 import { omitUndefined } from "../../model/json.ts";
 import { CommandError, CommandExit, EXIT, usageError } from "../errors.ts";
 import { readChoice, readDuration } from "../flag-values.ts";
@@ -68,6 +71,7 @@ export interface ConformanceFlags extends ClientFlags {
   readonly only?: readonly string[];
   readonly failFast?: boolean;
   readonly junit?: string;
+  readonly report?: readonly string[];
   readonly requestTimeout?: string;
   readonly webhookHost?: string;
   readonly otherCaller?: readonly string[];
@@ -83,6 +87,7 @@ export function conformance(output: Output, flags: ConformanceFlags): Promise<vo
     async (session) => {
       if (flags.list === true) return printRequirements(session);
       const own = readFlags(flags, output);
+      const files = await readReportFiles(flags);
       const { settings, stop } = session;
       stop.startTimer(settings.timeoutMs ?? DEFAULT_TIMEOUT_MS);
       const card = await resolveCard(session);
@@ -91,14 +96,75 @@ export function conformance(output: Output, flags: ConformanceFlags): Promise<vo
         ...own,
         onProgress: createProgressPrinter(session),
       });
-      if (flags.junit !== undefined) await writeFile(flags.junit, renderJunit(report));
+      const written = await Promise.allSettled(files.map(({ file, render }) => replaceFile(file, render(report))));
       printReport(session, report);
+      for (const result of written) if (result.status === "rejected") throw result.reason;
       const code = exitCode(session, report);
       if (code !== EXIT.done) throw new CommandExit(code);
     },
     // The timer is started above: this command has a default timeout, and reports what was found until it fires.
     { timeoutCoversAll: false },
   );
+}
+
+interface ReportFile {
+  readonly file: string;
+  readonly render: (report: Report) => string;
+}
+
+const REPORT_FORMATS: Readonly<Record<string, ReportFile["render"]>> = {
+  junit: renderJunit,
+  json: (report) => `${JSON.stringify(report, undefined, 2)}\n`,
+  markdown: renderMarkdown,
+};
+
+/** The files are checked before the run: it may take minutes, and must not end in a report that cannot be written. */
+async function readReportFiles({ junit, report = [] }: ConformanceFlags): Promise<readonly ReportFile[]> {
+  const given = [...(junit === undefined ? [] : [`junit=${junit}`]), ...report];
+  const files: ReportFile[] = [];
+  for (const text of given) {
+    const [, format = "", name = ""] = /^(\w+)=(.+)$/.exec(text) ?? [];
+    const render = Object.hasOwn(REPORT_FORMATS, format) ? REPORT_FORMATS[format] : undefined;
+    if (render === undefined) {
+      throw usageError(`--report must look like junit=FILE, json=FILE or markdown=FILE, not "${text}".`);
+    }
+    const file = await realpath(name).catch(() => resolve(name));
+    if (files.some((other) => other.file === file)) throw usageError(`Two reports cannot be written to ${name}.`);
+    const problem = await findWriteProblem(file);
+    if (problem !== undefined) throw usageError(`The report cannot be written to ${name}: ${problem}.`);
+    files.push({ file, render });
+  }
+  return files;
+}
+
+async function findWriteProblem(file: string): Promise<string | undefined> {
+  const found = await statOf(file);
+  if (found?.isDirectory() === true) return "it is a folder";
+  if (found?.isFile() === false) return undefined;
+  const folder = dirname(file);
+  try {
+    await access(folder, constants.W_OK | constants.X_OK);
+    return undefined;
+  } catch (error) {
+    return `${folder} ${hasErrorCode(error, "ENOENT") ? "does not exist" : "is not writable"}`;
+  }
+}
+
+function statOf(file: string) {
+  return stat(file).catch(() => undefined);
+}
+
+/** Whoever reads the file sees the old report or the whole new one. A pipe or a device is written to as it is. */
+async function replaceFile(file: string, text: string): Promise<void> {
+  if ((await statOf(file))?.isFile() === false) return writeFile(file, text);
+  const draft = `${file}.${randomUUID().slice(0, 8)}.part`;
+  try {
+    await writeFile(draft, text, { flag: "wx" });
+    await rename(draft, file);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
 }
 
 async function runChecks(options: ConformanceOptions): Promise<Report> {
