@@ -12,6 +12,7 @@ import type {
   SendInput,
   StreamFrame,
 } from "../model/operation.ts";
+import { statusText } from "../model/status-texts.ts";
 import { isInterrupted, isTerminal, type Task, type TaskState } from "../model/task.ts";
 
 /** A remote agent. Leaving one of its streams early does not cancel anything. */
@@ -201,7 +202,7 @@ export class ChildTask {
   async #noteTask(event: TaskEvent, number: number | undefined): Promise<void> {
     const id = taskIdOf(event);
     if (this.#id !== undefined && this.#id !== id) {
-      throw new ProtocolError("INVALID_AGENT_RESPONSE", "The agent changed the id of its task.");
+      throw new ProtocolError("INVALID_AGENT_RESPONSE", statusText("taskIdChanged"));
     }
     if (this.#id === undefined && this.#options.givenId === undefined && canBeQueried(this.#peer)) {
       await this.#remember({

@@ -2,6 +2,7 @@ import { ProtocolError } from "../model/errors.ts";
 import { LogEntry, type TaskArtifactUpdate, type TaskEvent } from "../model/event.ts";
 import { FoldError, TaskFold } from "../model/fold.ts";
 import { isPlainText, jsonSize, type Part } from "../model/message.ts";
+import { statusText } from "../model/status-texts.ts";
 import type { Artifact, Task } from "../model/task.ts";
 
 /** Characters of the artifacts of one task, roughly. */
@@ -36,7 +37,7 @@ export class Collector {
 
   /** Returns what the event changed of the artifacts. Throws for events that no task can have. */
   apply(event: TaskEvent): readonly ArtifactChange[] {
-    if (++this.#events > MAX_EVENTS) throw new UnusableAnswerError(`The agent sent more than ${MAX_EVENTS} events.`);
+    if (++this.#events > MAX_EVENTS) throw new UnusableAnswerError(statusText("answerTooManyEvents", MAX_EVENTS));
     if ("task" in event) return this.#restart(event.task);
     const fold = this.#fold ?? this.#begin(event);
     // Agents without conversations make up a context for each event.
@@ -78,14 +79,14 @@ export class Collector {
     const after = append === true && before > 0 ? before + sizeOfChunk(parts) : sizeOfParts(parts);
     this.#sizes.set(artifactId, after);
     this.#size += after - before;
-    if (this.#size > MAX_SIZE) throw new UnusableAnswerError(`The agent returned more than ${MAX_SIZE} characters.`);
+    if (this.#size > MAX_SIZE) throw new UnusableAnswerError(statusText("answerTooLong", MAX_SIZE));
   }
 }
 
 function describe({ refusal }: FoldError): string {
-  if (refusal === "terminal") return "The agent continued a task that had ended.";
-  if (refusal === "other-task") return "The agent changed the id of its task.";
-  return "The agent sent a state that cannot follow the one before.";
+  if (refusal === "terminal") return statusText("taskContinued");
+  if (refusal === "other-task") return statusText("taskIdChanged");
+  return statusText("taskStateWrong");
 }
 
 const PART_SIZE = 64;

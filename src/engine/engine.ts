@@ -3,6 +3,7 @@ import type { AgentProfile } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
 import { checkHopLimit, type Hops, readHops, withHops } from "../model/extensions.ts";
 import type { CallContext, Dispatcher, Operation, OutcomeOf, Outcomes } from "../model/operation.ts";
+import { statusText } from "../model/status-texts.ts";
 import {
   type RecordPut,
   type RecordWrite,
@@ -226,7 +227,7 @@ export class Engine {
         checkHopLimit(hops, this.#context.limits.hops);
         // Those who hold the places may be waiting for this very call.
         if (queue.isFull && hops.ancestors.includes(this.#context.toAgentId(name))) {
-          return reject("RESOURCE_EXHAUSTED", "The agent calls itself, and no further run of it may start meanwhile.");
+          return reject("RESOURCE_EXHAUSTED", statusText("agentCallsItself"));
         }
       } catch (error) {
         return Promise.reject(error);

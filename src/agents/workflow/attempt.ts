@@ -49,6 +49,13 @@ const STEP_STATES = {
   TASK_STATE_REJECTED: "rejected",
 } as const satisfies Partial<Record<TaskState, StepState>>;
 
+/** Of an agent that gives none. */
+const REASONS = {
+  failed: "taskFailed",
+  canceled: "taskCanceled",
+  rejected: "taskRejected",
+} as const;
+
 interface AttemptOptions extends ChildMessage {
   readonly target: AgentTarget;
   readonly timeoutMs: number | undefined;
@@ -209,13 +216,16 @@ export class Attempt {
     throw new HaltedError("The step waits for an answer.");
   }
 
-  async #finish(state: StepState, message: Message | undefined): Promise<AttemptOutcome> {
+  async #finish(
+    state: (typeof STEP_STATES)[keyof typeof STEP_STATES],
+    message: Message | undefined,
+  ): Promise<AttemptOutcome> {
     const { outputSchema } = this.#options;
     const parts = message?.parts ?? [];
     const text = textOf(parts);
     if (state !== "completed") {
       const failed: StepOutcome = {
-        ...failedOutcome(text === "" ? `The agent's task was ${state}.` : text, this.#tasks),
+        ...failedOutcome(text === "" ? statusText(REASONS[state]) : text, this.#tasks),
         state,
       };
       return state === "failed" ? mayRetry(failed) : { outcome: failed, retryAfterMs: undefined };
@@ -248,7 +258,7 @@ export class Attempt {
     const tasks = this.#tasks;
     if (this.#timedOut) {
       const { timeoutMs = 0 } = this.#options;
-      return mayRetry(failedOutcome(`Timed out after ${timeoutMs / 1000} s.`, tasks));
+      return mayRetry(failedOutcome(statusText("stepTimedOut", timeoutMs / 1000), tasks));
     }
     if (error instanceof HaltedError) throw error;
     if (error instanceof UnusableAnswerError) {

@@ -44,7 +44,7 @@ function sentenceOf({ agent, step, state, attempt }: StepProgress, detail: strin
   const reason = detail === "" ? "." : `: ${detail}`;
   switch (state) {
     case "started":
-      return `Step ${step} started (${agent ?? "sub-workflow"}${(attempt ?? 1) > 1 ? `, attempt ${attempt}` : ""}).`;
+      return `Step ${step} started (${agent ?? (detail || "sub-workflow")}${(attempt ?? 1) > 1 ? `, attempt ${attempt}` : ""}).`;
     case "working":
       return `Step ${step}: ${detail}`;
     case "retrying":

@@ -3,6 +3,7 @@
 import { backoffDelay, sleep } from "../../model/backoff.ts";
 import type { JsonValue } from "../../model/json.ts";
 import type { Part } from "../../model/message.ts";
+import { statusText } from "../../model/status-texts.ts";
 import type { Scope, Step, StepResult, Workflow } from "../../workflow/plan.ts";
 import { evaluate, readItems, renderInput, TemplateError } from "../../workflow/template.ts";
 import { ItemDisplay } from "./artifact-display.ts";
@@ -194,7 +195,7 @@ async function runOnce(options: StepOptions): Promise<StepOutcome> {
     if (outcome.state === "completed" || retryAfterMs === undefined || attempt >= step.retry.attempts) {
       const kept = context.keep(sizeOfOutcome(outcome))
         ? outcome
-        : failedOutcome(`The steps of this run returned more than ${MAX_RUN_SIZE} characters.`, outcome.tasks);
+        : failedOutcome(statusText("runTooLong", MAX_RUN_SIZE), outcome.tasks);
       // In this order a crash in between may report the end twice, but never not at all.
       await report(options, kept, progress);
       await memory.set(doneKey(path), kept as Stored<StepOutcome>);
@@ -266,7 +267,8 @@ async function runSubWorkflow(
   } catch (error) {
     options.scope.throwIfHalted();
     if (!timedOut || !(error instanceof HaltedError)) throw error;
-    return { outcome: failedOutcome(`Timed out after ${(timeoutMs ?? 0) / 1000} s.`), retryAfterMs: 0, progress };
+    const outcome = failedOutcome(statusText("stepTimedOut", (timeoutMs ?? 0) / 1000));
+    return { outcome, retryAfterMs: 0, progress };
   } finally {
     stopTimer();
     release();

@@ -2,7 +2,7 @@
 
 import type { ErrorCode, ProtocolError } from "../../model/errors.ts";
 import { EXTENSIONS } from "../../model/extensions.ts";
-import { isObject } from "../../model/json.ts";
+import { fieldsOf } from "../../model/json.ts";
 import { isPlainText, type Message, type Part } from "../../model/message.ts";
 import { parseStatusText, type StatusTextName } from "../../model/status-texts.ts";
 
@@ -100,6 +100,17 @@ const STATUS_TEXTS_ZH = {
   programEnded: "智能体程序被终止（{}）。",
   programTooLong: "智能体程序输出的内容超过 {} 个字符，任务已终止。",
   answerBrokeOff: "智能体的回答中断了，请重试。",
+  answerTooLong: "智能体返回的内容超过 {} 个字符。",
+  answerTooManyEvents: "智能体发送的消息超过 {} 条。",
+  taskContinued: "智能体在任务结束后仍在继续。",
+  taskIdChanged: "智能体中途更换了任务编号。",
+  taskStateWrong: "智能体返回的任务状态前后矛盾。",
+  taskFailed: "智能体的任务失败了。",
+  taskCanceled: "智能体的任务已取消。",
+  taskRejected: "智能体拒绝了任务。",
+  stepTimedOut: "{} 秒内未完成，已超时。",
+  runTooLong: "各步骤返回的内容合计超过 {} 个字符。",
+  agentCallsItself: "智能体循环调用了自己，暂时无法再次运行。",
   deliveryUnknown: "转发消息的进程已停止，无法确认智能体是否收到消息，请重试。",
   internalError: ERROR_TEXTS_ZH.INTERNAL_ERROR,
   peerBusy: "智能体繁忙，请稍后再试。",
@@ -123,22 +134,6 @@ const STATUS_TEXTS_ZH = {
   modelTooManyCalls: "语言模型调用其他智能体超过 {} 次，任务已终止。",
 } as const satisfies Record<StatusTextName, string>;
 
-/** Translates the message of a failed task if the server wrote it; text from the agent is unchanged. */
-export function translateStatus(parts: readonly Part[], language: Language): readonly Part[] {
-  if (language === "en") return parts;
-  return parts.map((part) => (isPlainText(part) ? { text: translateText(part.text) } : part));
-}
-
-/** The sentence may be followed by the output of a program. */
-function translateText(text: string): string {
-  const end = text.indexOf("\n");
-  const line = end < 0 ? text : text.slice(0, end);
-  const found = parseStatusText(line);
-  return found === undefined
-    ? text
-    : fillPlaceholders(STATUS_TEXTS_ZH[found.name], [found.value]) + text.slice(line.length);
-}
-
 /** By state of a workflow's step. In English, the texts of the workflow are used. */
 const STEP_TEXTS_ZH = new Map([
   ["started", "步骤“{}”已开始"],
@@ -153,18 +148,50 @@ const STEP_TEXTS_ZH = new Map([
   ["skipped", "步骤“{}”已跳过"],
 ]);
 
-/** Translates what a workflow reports of its steps; what an agent wrote in it, after a colon, is unchanged. */
-export function translateProgress({ metadata, parts }: Message, language: Language): readonly Part[] {
-  const progress = metadata?.[EXTENSIONS.workflow];
-  if (language === "en" || !isObject(progress)) return parts;
-  const { state, step } = progress;
-  const sentence = typeof state === "string" ? STEP_TEXTS_ZH.get(state) : undefined;
-  if (sentence === undefined || typeof step !== "string") return parts;
-  return parts.map((part) => {
-    if (!isPlainText(part) || !part.text.startsWith(`Step ${step}`)) return part;
-    const [, detail] = /^[^:]*: ([\s\S]*)$/.exec(part.text.slice(`Step ${step}`.length)) ?? [];
-    return { text: fillPlaceholders(sentence, [step]) + (detail === undefined ? "。" : `：${detail}`) };
-  });
+/** Sentences of a workflow about several steps, which have no name of their own. */
+const RUN_TEXTS_ZH: readonly (readonly [pattern: RegExp, sentence: string])[] = [
+  [/^Completed without steps? (.+)\.$/, "任务已完成，但以下步骤未完成：{}。"],
+  [/^Not all agents confirmed the cancellation: (.+)\.$/, "部分智能体未确认取消：{}。"],
+];
+
+/** Translates what the server itself wrote into a status; text from an agent is unchanged. */
+export function translateStatus(
+  { metadata, parts }: Pick<Message, "metadata" | "parts">,
+  language: Language,
+): readonly Part[] {
+  if (language === "en") return parts;
+  const { state, step } = fieldsOf(metadata?.[EXTENSIONS.workflow]);
+  const translate = (text: string): string =>
+    (typeof step === "string" && typeof state === "string" && translateStep(text, step, state)) || translateText(text);
+  return parts.map((part) => (isPlainText(part) ? { text: translate(part.text) } : part));
+}
+
+/** What a workflow reports of a step; undefined for other texts. */
+function translateStep(text: string, step: string, state: string): string | undefined {
+  const sentence = STEP_TEXTS_ZH.get(state);
+  if (sentence === undefined || !text.startsWith(`Step ${step}`)) return undefined;
+  const [, detail] = /^[^:]*: ([\s\S]*)$/.exec(text.slice(`Step ${step}`.length)) ?? [];
+  return fillPlaceholders(sentence, [step]) + (detail === undefined ? "。" : `：${translateReason(detail)}`);
+}
+
+/** Why a step did not complete: perhaps a step of a workflow inside it, and what could not be cancelled then. */
+function translateReason(text: string): string {
+  const [, failed, refusals] = /^([\s\S]*) Not cancelled: (.+)\.$/.exec(text) ?? [];
+  if (failed !== undefined) return `${translateReason(failed)}以下步骤未能取消：${refusals}。`;
+  const [, step = "", state = "failed"] = /^Step (\S+?)(?: ([a-z]+))?: /.exec(text) ?? [];
+  return (step !== "" && translateStep(text, step, state)) || translateText(text);
+}
+
+/** The sentence may be followed by the output of a program. */
+function translateText(text: string): string {
+  const [line = "", ...rest] = text.split(/(?=\n)/);
+  const found = parseStatusText(line);
+  if (found !== undefined) return fillPlaceholders(STATUS_TEXTS_ZH[found.name], [found.value]) + rest.join("");
+  for (const [pattern, sentence] of RUN_TEXTS_ZH) {
+    const [, steps] = pattern.exec(text) ?? [];
+    if (steps !== undefined) return fillPlaceholders(sentence, [steps]);
+  }
+  return text;
 }
 
 /** Whether a text is one of this server's generic failure messages, in any language, which carry no information. */

@@ -50,14 +50,17 @@ export function toPhoneNotification(task: Task, language: Language): PhoneNotifi
   if (state === "TASK_STATE_FAILED" || state === "TASK_STATE_REJECTED") return { taskId, state: "failed", text };
   if (!isInterrupted(state)) return undefined;
   const question = message?.messageId ?? timestamp ?? "";
-  return { taskId, state: "completed", text: visibleTextOf(message?.parts ?? []) || text, question };
+  return {
+    taskId,
+    state: "completed",
+    text: visibleTextOf(message === undefined ? [] : translateStatus(message, language)) || text,
+    question,
+  };
 }
 
 /** The whole answer of a task as text: other content is represented by its name, link or fallback text. */
 export function answerTextOf({ artifacts = [], status }: Task, language: Language): string {
-  const { message, state } = status;
-  const parts = message?.parts ?? [];
-  const last = state === "TASK_STATE_FAILED" ? translateStatus(parts, language) : parts;
+  const last = status.message === undefined ? [] : translateStatus(status.message, language);
   const sections = [...artifacts.map((artifact) => artifact.parts), last].map(visibleTextOf);
   return sections.filter((text) => text !== "").join("\n\n");
 }

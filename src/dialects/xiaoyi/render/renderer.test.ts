@@ -128,6 +128,41 @@ describe("for the phone", () => {
     expect(resultsOf(render(events, { language })).at(-1)).toEqual(artifact("a-5", thought(expected), false));
   });
 
+  it.each([
+    ["outline", "failed", "Step outline failed: Timed out after 5 s.", "步骤“outline”失败：5 秒内未完成，已超时。"],
+    [
+      "sub",
+      "failed",
+      "Step sub failed: Step sub/提纲[0]: The agent's answer broke off. Not cancelled: b (b: no answer).",
+      "步骤“sub”失败：步骤“sub/提纲[0]”失败：智能体的回答中断了，请重试。以下步骤未能取消：b (b: no answer)。",
+    ],
+    [
+      "sub",
+      "failed",
+      "Step sub failed: Step a rejected: Not on Sundays.",
+      "步骤“sub”失败：步骤“a”被拒绝：Not on Sundays.",
+    ],
+    ["a", "rejected", "Step a rejected: No.", "步骤“a”被拒绝：No."],
+    [undefined, "failed", "Step 1: preheat the oven.", "Step 1: preheat the oven."],
+  ])("a workflow that fails at %s is told in Chinese", (step, state, text, expected) => {
+    const metadata = step === undefined ? {} : { [EXTENSIONS.workflow]: { step, state } };
+    const message = { messageId: "m", role: "ROLE_AGENT", parts: [{ text }], metadata } as const;
+    const events: StreamEvent[] = [{ statusUpdate: { ...SCOPE, status: { state: "TASK_STATE_FAILED", message } } }];
+    expect(JSON.stringify(render(events, { language: "zh" }))).toContain(expected);
+    expect(JSON.stringify(render(events, { language: "en" }))).toContain(text);
+  });
+
+  it.each([
+    ["TASK_STATE_COMPLETED", "Completed without steps a, b.", "任务已完成，但以下步骤未完成：a, b。"],
+    [
+      "TASK_STATE_CANCELED",
+      "Not all agents confirmed the cancellation: b (b: no answer).",
+      "部分智能体未确认取消：b (b: no answer)。",
+    ],
+  ] as const)("a workflow that ends as %s says in Chinese what is missing", (state, text, expected) => {
+    expect(JSON.stringify(render([status(state, text)], { language: "zh" }))).toContain(expected);
+  });
+
   it("of reasoning that no longer fits a frame, the newest part is sent, and the loss is reported", () => {
     const { losses, renderer } = rendererOf();
     const frames = [

@@ -24,7 +24,7 @@ import {
   statusFrame,
 } from "../frames.ts";
 import { showableDataOf } from "../metadata.ts";
-import { errorText, type Language, phoneText, translateProgress, translateStatus } from "../phone-texts.ts";
+import { errorText, type Language, phoneText, translateStatus } from "../phone-texts.ts";
 import { PhoneRenderer } from "./phone-renderer.ts";
 import { SpecRenderer } from "./spec-renderer.ts";
 
@@ -134,32 +134,32 @@ export class Renderer {
 
   #status({ message, state }: TaskStatus, out: RenderOutput): void {
     const { language } = this.#options;
+    const parts = message && translateStatus(message, language);
     switch (state) {
       case "TASK_STATE_SUBMITTED":
       case "TASK_STATE_WORKING":
         // The question was answered.
         if (this.asking) this.#work(out);
-        if (message !== undefined) this.#mode.progress(translateProgress(message, language), out);
+        if (parts !== undefined) this.#mode.progress(parts, out);
         break;
       case "TASK_STATE_AUTH_REQUIRED":
         out.losses.push(toLoss(LOSSES.authRequired, "status.state"));
         // The state cannot be expressed, so a question without text would ask for nothing.
-        this.#ask(message?.parts ?? [{ text: phoneText(language, "authorization") }], out);
+        this.#ask(parts ?? [{ text: phoneText(language, "authorization") }], out);
         break;
       case "TASK_STATE_INPUT_REQUIRED":
-        this.#ask(message?.parts, out);
+        this.#ask(parts, out);
         break;
       case "TASK_STATE_FAILED":
-        // The reason may be one of the server's own texts.
-        this.#end("failed", message && translateStatus(message.parts, language), this.#errorOf("failed"), out);
+        this.#end("failed", parts, this.#errorOf("failed"), out);
         break;
       case "TASK_STATE_REJECTED":
         out.losses.push(toLoss(LOSSES.rejected, "status.state"));
-        this.#end("failed", message?.parts, this.#errorOf("rejected"), out);
+        this.#end("failed", parts, this.#errorOf("rejected"), out);
         break;
       case "TASK_STATE_COMPLETED":
       case "TASK_STATE_CANCELED":
-        this.#end(state === "TASK_STATE_COMPLETED" ? "completed" : "canceled", message?.parts, SUCCESS, out);
+        this.#end(state === "TASK_STATE_COMPLETED" ? "completed" : "canceled", parts, SUCCESS, out);
         break;
     }
     if (message?.extensions ?? message?.metadata ?? message?.referenceTaskIds) {
