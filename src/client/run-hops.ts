@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { EXTENSIONS, type Hops, readHops } from "../model/extensions.ts";
+import { EXTENSIONS, type Hops, limitHops, readDeadline, readHops } from "../model/extensions.ts";
 
 /** Environment variable with the hops of the call that a program was started for. */
 export const HOPS_VARIABLE = "DRAGOMAN_HOPS";
@@ -29,7 +29,8 @@ function processHops(): Hops | undefined {
   const text = process.env[HOPS_VARIABLE];
   if (text === undefined) return undefined;
   try {
-    return readHops({ [EXTENSIONS.hops]: JSON.parse(text) });
+    const metadata = { [EXTENSIONS.hops]: JSON.parse(text) };
+    return limitHops(readHops(metadata), readDeadline(metadata, performance.timeOrigin));
   } catch {
     return undefined;
   }

@@ -177,7 +177,7 @@ export class Engine {
     if (served === undefined) return reject("METHOD_NOT_FOUND", "Agent not found.");
     const required = findMissingExtension(served.agent, call);
     if (required !== undefined) return reject("EXTENSION_SUPPORT_REQUIRED", `This agent requires ${required}.`);
-    const operation = call.hops === undefined ? asked : addHops(asked, call.hops);
+    const operation = call.hops === undefined ? asked : addHops(asked, call.hops, this.#context.clock.now());
     switch (operation.kind) {
       case "send":
         return (
@@ -279,9 +279,9 @@ export class Engine {
 }
 
 /** Kept with the message in its metadata, as it is when the call comes over the network. */
-function addHops(operation: Operation, hops: Hops): Operation {
+function addHops(operation: Operation, hops: Hops, now: number): Operation {
   if (operation.kind !== "send" && operation.kind !== "stream") return operation;
-  return { ...operation, metadata: withHops(operation.metadata, hops) };
+  return { ...operation, metadata: withHops(operation.metadata, hops, now) };
 }
 
 function tooManyStreams(message: string): ProtocolError {

@@ -1,5 +1,6 @@
 import { invalidParams, ProtocolError } from "./errors.ts";
 import { isObject, type JsonObject, type JsonValue } from "./json.ts";
+import { MAX_TIMER_MS } from "./ports.ts";
 
 /** Extensions of A2A 1.0 that this product defines. */
 export const EXTENSIONS = {
@@ -7,7 +8,7 @@ export const EXTENSIONS = {
   replay: "urn:dragoman:ext:replay:v1",
   /** `messageId` is the key under which a repeated send is recognised. */
   idempotency: "urn:dragoman:ext:idempotency:v1",
-  /** How many agents a request came through, and which, in its `metadata`. */
+  /** How many agents a request came through, which, and how long its caller still waits, in its `metadata`. */
   hops: "urn:dragoman:ext:hops:v1",
   /** Reasoning text of an agent, in the `metadata` of a part: the text itself, or `true` where it is the part's own. */
   reasoning: "urn:dragoman:ext:reasoning:v1",
@@ -28,6 +29,8 @@ export interface Hops {
   readonly hops: number;
   /** Who made those calls, the first one first. */
   readonly ancestors: readonly string[];
+  /** When the caller gives up, in milliseconds since the epoch; absent if it waits until the task ends. */
+  readonly deadline?: number;
 }
 
 export const NO_HOPS: Hops = { hops: 0, ancestors: [] };
@@ -40,11 +43,23 @@ export function readHops(metadata: JsonObject | undefined): Hops {
   if (value === undefined) return NO_HOPS;
   if (!isObject(value)) throw invalidParams(HOPS_FIELD, "must be an object with hops and ancestors");
   const { hops = 0, ancestors = [] } = value;
-  if (typeof hops !== "number" || !Number.isSafeInteger(hops) || hops < 0) {
-    throw invalidParams(`${HOPS_FIELD}.hops`, "must be a number of calls");
-  }
+  if (!isCount(hops)) throw invalidParams(`${HOPS_FIELD}.hops`, "must be a number of calls");
   if (!isStringList(ancestors)) throw invalidParams(`${HOPS_FIELD}.ancestors`, "must be a list of strings");
   return { hops, ancestors };
+}
+
+/**
+ * When the caller of a request that arrives now gives up. What travels is the time that remains, because clocks differ;
+ * undefined if no timer could wait that long. Throws INVALID_PARAMS for values that cannot be read.
+ */
+export function readDeadline(metadata: JsonObject | undefined, now: number): number | undefined {
+  const value = metadata?.[EXTENSIONS.hops];
+  const remaining = isObject(value) ? value.remainingMs : undefined;
+  if (remaining === undefined) return undefined;
+  if (!isCount(remaining)) {
+    throw invalidParams(`${HOPS_FIELD}.remainingMs`, "must be a whole number of milliseconds, 0 or more");
+  }
+  return remaining > MAX_TIMER_MS ? undefined : now + remaining;
 }
 
 /**
@@ -66,9 +81,21 @@ export function addAncestor({ hops, ancestors }: Hops, self: string): Hops {
   return { hops, ancestors: [...ancestors, self] };
 }
 
+/** For calls that must have ended by then, or before if their caller gives up earlier. */
+export function limitHops(hops: Hops, deadline: number | undefined): Hops {
+  if (deadline === undefined) return hops;
+  return { ...hops, deadline: Math.min(deadline, hops.deadline ?? deadline) };
+}
+
 /** The metadata of a request that an agent makes: one call further than the request it works on. */
-export function withHops(metadata: JsonObject | undefined, { hops, ancestors }: Hops): JsonObject {
-  return { ...metadata, [EXTENSIONS.hops]: { hops: hops + 1, ancestors } };
+export function withHops(metadata: JsonObject | undefined, hops: Hops, now: number): JsonObject {
+  return { ...metadata, [EXTENSIONS.hops]: encodeHops({ ...hops, hops: hops.hops + 1 }, now) };
+}
+
+/** As another process receives them. */
+export function encodeHops({ hops, ancestors, deadline }: Hops, now: number): JsonObject {
+  if (deadline === undefined) return { hops, ancestors };
+  return { hops, ancestors, remainingMs: Math.max(0, Math.ceil(deadline - now)) };
 }
 
 /** Metadata of a request without how it came here. */
@@ -76,6 +103,10 @@ export function withoutHops(metadata: JsonObject | undefined): JsonObject | unde
   if (metadata?.[EXTENSIONS.hops] === undefined) return metadata;
   const { [EXTENSIONS.hops]: _hops, ...rest } = metadata;
   return Object.keys(rest).length === 0 ? undefined : rest;
+}
+
+function isCount(value: JsonValue): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }
 
 function isStringList(value: JsonValue): value is readonly string[] {

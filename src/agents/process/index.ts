@@ -1,5 +1,6 @@
 import { HOPS_VARIABLE } from "../../client/run-hops.ts";
 import type { Agent, AgentEvent, MessageDraft } from "../../engine/agent.ts";
+import { encodeHops } from "../../model/extensions.ts";
 import { type Log, SILENT_LOG } from "../../model/ports.ts";
 import { statusText } from "../../model/status-texts.ts";
 import { type AgentDefinition, defineAgent } from "../define.ts";
@@ -67,7 +68,7 @@ export function createProcessAgent(options: ProcessAgentOptions): Agent {
           ...env,
           DRAGOMAN_TASK_ID: turn.task.id,
           DRAGOMAN_CONTEXT_ID: turn.task.contextId,
-          [HOPS_VARIABLE]: JSON.stringify(turn.hops),
+          [HOPS_VARIABLE]: JSON.stringify(encodeHops(turn.hops, Date.now())),
         },
         stderr,
         maxOutput,

@@ -64,6 +64,16 @@ describe("a process agent", () => {
     });
   });
 
+  it("is told how the request came here and how long its caller waits", async () => {
+    const { events } = await runToEnd(shell("echo $DRAGOMAN_HOPS"), {
+      hops: { hops: 2, ancestors: ["a", "b"], deadline: Date.now() + 60_000 },
+    });
+    const { remainingMs, ...came } = JSON.parse(textOfArtifact(events, "output"));
+    expect(came).toEqual({ hops: 2, ancestors: ["a", "b"] });
+    expect(remainingMs).toBeLessThanOrEqual(60_000);
+    expect(remainingMs).toBeGreaterThan(0);
+  });
+
   it("runs in its folder with the environment, its own values and the ids of the task", async () => {
     const script = 'pwd; echo $GIVEN $DRAGOMAN_TASK_ID $DRAGOMAN_CONTEXT_ID; test -n "$PATH"';
     const { events } = await runToEnd(shell(script, { env: { GIVEN: "value" } }));

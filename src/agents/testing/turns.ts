@@ -1,5 +1,5 @@
 import type { Agent, AgentEvent, MessageDraft, Turn, TurnMemory } from "../../engine/agent.ts";
-import { NO_HOPS } from "../../model/extensions.ts";
+import { type Hops, NO_HOPS } from "../../model/extensions.ts";
 import type { JsonValue } from "../../model/json.ts";
 import type { Message, Part } from "../../model/message.ts";
 
@@ -9,6 +9,7 @@ interface TurnOverrides {
   readonly messageId?: string;
   readonly history?: readonly Message[];
   readonly signal?: AbortSignal;
+  readonly hops?: Hops;
 }
 
 /** A turn like the engine's, for tests of agents without an engine. */
@@ -29,7 +30,7 @@ export function turnOf(overrides: TurnOverrides = {}): Turn {
     attempt: 1,
     acceptedOutputModes: [],
     metadata: undefined,
-    hops: NO_HOPS,
+    hops: overrides.hops ?? NO_HOPS,
   };
 }
 

@@ -3,7 +3,7 @@
 import type { Abilities } from "../../dialects/contract.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
-import { EXTENSIONS, type Hops, NO_HOPS, withHops } from "../../model/extensions.ts";
+import { EXTENSIONS, type Hops, withHops } from "../../model/extensions.ts";
 import type {
   Dispatcher,
   FrameStream,
@@ -39,6 +39,11 @@ interface AgentCallerOptions {
   readonly hops?: Hops | undefined;
 }
 
+interface SendOptions extends CallOptions {
+  /** When the result is no longer waited for, in milliseconds since the epoch. */
+  readonly deadline?: number | undefined;
+}
+
 type Batches = AsyncGenerator<readonly StreamFrame[], void, undefined>;
 
 export function createAgentCaller({ setup, card, signal, hops }: AgentCallerOptions): AgentCaller {
@@ -48,17 +53,17 @@ export function createAgentCaller({ setup, card, signal, hops }: AgentCallerOpti
 
   /**
    * Omitted if the dialect cannot send them, because reporting a loss would gain nothing; reduced to the count for an
-   * agent without the extension, which has no use for the addresses of others.
+   * agent without the extension, which has no use for the addresses of others. The deadline is for every agent.
    */
   function hopsFor(options: CallOptions): Hops | undefined {
     const came = options.hops ?? hops ?? currentHops();
     if (came === undefined || !endpoints.can.metadata) return undefined;
-    return knowsHops ? came : { ...NO_HOPS, hops: Math.max(came.hops, came.ancestors.length - 1) };
+    return knowsHops ? came : { ...came, ancestors: [], hops: Math.max(came.hops, came.ancestors.length - 1) };
   }
 
   async function request<O extends UnaryOperation>(
     operation: O,
-    options: CallOptions,
+    options: SendOptions,
     onRepeat?: () => void,
   ): Promise<OutcomeOf<O>> {
     const joined = joinSignals(signal, options.signal);
@@ -70,7 +75,7 @@ export function createAgentCaller({ setup, card, signal, hops }: AgentCallerOpti
   }
 
   /** Resolves once the first frames have arrived, so that a rejected call rejects like one without a stream. */
-  async function open(options: CallOptions, begin: (settings: CallSettings) => Batches): Promise<FrameStream> {
+  async function open(options: SendOptions, begin: (settings: CallSettings) => Batches): Promise<FrameStream> {
     const joined = joinSignals(signal, options.signal);
     const batches = begin(settingsOf(options, joined));
     let first: Promise<IteratorResult<readonly StreamFrame[], void>> | undefined = batches.next();
@@ -105,12 +110,16 @@ export function createAgentCaller({ setup, card, signal, hops }: AgentCallerOpti
   }
 
   /** Metadata of an extension is only valid if the extension is activated. */
-  function withCallHops<T extends SendInput>(input: T, options: CallOptions): { input: T; options: CallOptions } {
+  function withCallHops<T extends SendInput>(input: T, options: CallOptions): { input: T; options: SendOptions } {
     const came = hopsFor(options);
     if (came === undefined) return { input, options };
     return {
-      input: { ...input, metadata: withHops(input.metadata, came) },
-      options: { ...options, extensions: [...(options.extensions ?? []), EXTENSIONS.hops] },
+      input: { ...input, metadata: withHops(input.metadata, came, Date.now()) },
+      options: {
+        ...options,
+        extensions: [...(options.extensions ?? []), EXTENSIONS.hops],
+        deadline: came.deadline,
+      },
     };
   }
 
@@ -181,9 +190,9 @@ export function createAgentCaller({ setup, card, signal, hops }: AgentCallerOpti
   };
 }
 
-function settingsOf(options: CallOptions, { signal }: JoinedSignal): CallSettings {
-  const { extensions = [], idempotencyKey, timeoutMs, trace } = options;
-  return { signal, timeoutMs, idempotencyKey, extensions, trace };
+function settingsOf(options: SendOptions, { signal }: JoinedSignal): CallSettings {
+  const { deadline, extensions = [], idempotencyKey, timeoutMs, trace } = options;
+  return { signal, timeoutMs, deadline, idempotencyKey, extensions, trace };
 }
 
 function declaresExtension(card: AgentCard, uri: string): boolean {

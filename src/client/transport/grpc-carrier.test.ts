@@ -182,6 +182,33 @@ test("a call ends at its deadline and when it is aborted, and the server hears o
   expect(server.calls).toHaveLength(before + 1);
 });
 
+test("a call tells the server when its result is no longer waited for", async () => {
+  const seen: unknown[] = [];
+  await using server = await startGrpcServer(SERVICE, {
+    unary: {
+      Say: (received, answer) => {
+        seen.push(received.getDeadline());
+        answer(null, Buffer.from("x"));
+      },
+    },
+    streaming: {
+      Repeat: (received) => {
+        seen.push(received.getDeadline());
+        received.end();
+      },
+    },
+  });
+  const address = at(server.authority);
+  const HOUR = 3_600_000;
+  const now = Date.now();
+  const deadline = now + 4 * HOUR;
+  await carrier.unary(address, call("Say"), { ...OPTIONS, timeoutMs: 9 * HOUR, deadline });
+  await carrier.unary(address, call("Say"), { ...OPTIONS, timeoutMs: HOUR, deadline });
+  await carrier.stream(address, call("Repeat"), { ...OPTIONS, timeoutMs: HOUR, deadline }).messages.next();
+  await carrier.stream(address, call("Repeat"), { ...OPTIONS, timeoutMs: HOUR }).messages.next();
+  expect(seen.map((at) => Math.round((Number(at) - now) / HOUR))).toEqual([4, 1, 4, Number.POSITIVE_INFINITY]);
+});
+
 test("a stream is given up when the peer never gives a sign", async () => {
   const server = createServer(() => {});
   try {

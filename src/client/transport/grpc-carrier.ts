@@ -1,6 +1,6 @@
 /** gRPC over `@grpc/grpc-js`, loaded on first use because it costs more than the rest of the client. */
 
-import type { Client, ClientReadableStream, Metadata, ServiceError } from "@grpc/grpc-js";
+import type { ClientReadableStream, Metadata, ServiceError } from "@grpc/grpc-js";
 import { CarrierError, NotConnectedError } from "../../wire/exchange.ts";
 import { RPC_CODES, type RpcCall, type RpcMetadata, RpcStatusError } from "../../wire/rpc.ts";
 import type { GrpcAddress } from "./grpc-channels.ts";
@@ -12,6 +12,8 @@ interface RpcCallOptions {
   readonly signal: AbortSignal;
   /** For the whole call; for a stream, until the first response from the peer. */
   readonly timeoutMs?: number;
+  /** When the peer may give up, in milliseconds since the epoch. */
+  readonly deadline?: number | undefined;
   /** A connection that is silent for longer is pinged, if the server allows pings that often. */
   readonly silenceMs: number;
 }
@@ -52,11 +54,11 @@ export function createGrpcCarrier({ insecure = false } = {}): RpcCarrier {
 
   async function unary(address: GrpcAddress, call: RpcCall, options: RpcCallOptions): Promise<RpcAnswer> {
     const { channels, grpc } = await load();
-    const { signal, timeoutMs } = options;
+    const { signal } = options;
     if (signal.aborted) throw abortedError();
     const metadata = toMetadata(grpc, call.metadata);
     const channel = channels.take(address, options.silenceMs);
-    const deadline = timeoutMs === undefined ? {} : { deadline: Date.now() + timeoutMs };
+    const deadline = unaryDeadline(options);
     return new Promise((resolve, reject) => {
       let received: RpcMetadata = {};
       const request = channel.client.makeUnaryRequest(
@@ -65,7 +67,7 @@ export function createGrpcCarrier({ insecure = false } = {}): RpcCarrier {
         identity,
         call.message,
         metadata,
-        deadline,
+        deadline === undefined ? {} : { deadline },
         (error, message) => {
           signal.removeEventListener("abort", onAbort);
           const failure = error === null ? undefined : toFailure(error, signal);
@@ -92,7 +94,7 @@ export function createGrpcCarrier({ insecure = false } = {}): RpcCarrier {
       if (options.signal.aborted) throw abortedError();
       const metadata = toMetadata(grpc, call.metadata);
       const channel = channels.take(address, options.silenceMs);
-      const opened = openStream(channel, call, metadata);
+      const opened = openStream(channel, call, metadata, options.deadline);
       const onAbort = (): void => opened.stream.cancel();
       options.signal.addEventListener("abort", onAbort, { once: true });
       const mute = watchFirstResponse(opened.stream, channel, grpc, options.timeoutMs);
@@ -123,7 +125,7 @@ export function createGrpcCarrier({ insecure = false } = {}): RpcCarrier {
   return { unary, stream };
 }
 
-/** Ends a stream without any response from the peer. The call itself has no deadline: streams may be long. */
+/** Ends a stream without any response from the peer. The call itself may last as long as its caller waits. */
 function watchFirstResponse(
   stream: ClientReadableStream<Uint8Array>,
   { client }: GrpcChannel,
@@ -159,8 +161,14 @@ interface MessageReader {
  * Reads manually instead of with the stream's own iterator, which yields one message at a time and discards messages
  * received before an error. Reads nothing ahead beyond the stream's own small buffer, for backpressure.
  */
-function openStream({ client }: GrpcChannel, call: RpcCall, metadata: Metadata): MessageReader {
-  const stream = startStream(client, call, metadata);
+function openStream(
+  { client }: GrpcChannel,
+  call: RpcCall,
+  metadata: Metadata,
+  deadline: number | undefined,
+): MessageReader {
+  const options = deadline === undefined ? {} : { deadline };
+  const stream = client.makeServerStreamRequest(pathOf(call), toBuffer, identity, call.message, metadata, options);
   let failure: ServiceError | undefined;
   let ended = false;
   let wake = (): void => {};
@@ -198,8 +206,10 @@ function openStream({ client }: GrpcChannel, call: RpcCall, metadata: Metadata):
   };
 }
 
-function startStream(client: Client, call: RpcCall, metadata: Metadata): ClientReadableStream<Uint8Array> {
-  return client.makeServerStreamRequest(pathOf(call), toBuffer, identity, call.message, metadata);
+function unaryDeadline({ deadline, timeoutMs }: RpcCallOptions): number | undefined {
+  const timeout = timeoutMs === undefined ? undefined : Date.now() + timeoutMs;
+  if (timeout === undefined || deadline === undefined) return timeout ?? deadline;
+  return Math.min(timeout, deadline);
 }
 
 function pathOf({ method, service }: RpcCall): string {

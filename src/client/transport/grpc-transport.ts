@@ -40,7 +40,8 @@ export function createGrpcTransport(
       const { losses, value: call } = calling.encode(operation, callTarget(operation, settings, chosen, setup));
       report(losses);
       const url = `${address.secure ? "grpcs" : "grpc"}://${address.authority}/${call.service}/${call.method}`;
-      const options = { signal: settings.signal, timeoutMs: settings.timeoutMs ?? setup.timeoutMs, silenceMs };
+      const { deadline, signal } = settings;
+      const options = { signal, timeoutMs: settings.timeoutMs ?? setup.timeoutMs, deadline, silenceMs };
       const attempted: AttemptedCall = { method: "gRPC", url, timeoutMs: options.timeoutMs };
       tracer?.rpcRequest(url, call.metadata, call.message.byteLength);
       return { ok: true as const, call, options, attempted };

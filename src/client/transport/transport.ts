@@ -14,6 +14,8 @@ import type { Tracer } from "./trace.ts";
 export interface CallSettings {
   readonly signal: AbortSignal;
   readonly timeoutMs: number | undefined;
+  /** When the result of a send is no longer waited for, in milliseconds since the epoch; for transports that can tell. */
+  readonly deadline?: number | undefined;
   readonly idempotencyKey: string | undefined;
   readonly extensions: readonly string[];
   readonly trace?: TraceContext | undefined;
