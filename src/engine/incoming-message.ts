@@ -18,8 +18,16 @@ import type { ServedAgent } from "./runs/runner.ts";
 import { partSize } from "./runs/validate-output.ts";
 import type { QueuedTurn } from "./tasks/live-task.ts";
 
+/** What came with a message. */
+export interface SendRequest {
+  readonly input: SendInput;
+  readonly call: CallContext;
+  /** When the caller gives up, in milliseconds since the epoch. */
+  readonly deadline: number | undefined;
+}
+
 /** Only what there is: most messages come with nothing beside them. */
-export function toRequestDetails(input: SendInput, call: CallContext): RequestDetails | undefined {
+export function toRequestDetails({ input, call, deadline }: SendRequest): RequestDetails | undefined {
   const acceptedOutputModes = input.configuration?.acceptedOutputModes;
   const { metadata } = input;
   const { authenticated } = call.caller;
@@ -28,16 +36,22 @@ export function toRequestDetails(input: SendInput, call: CallContext): RequestDe
     ...(metadata === undefined ? undefined : { metadata }),
     ...(acceptedOutputModes === undefined ? undefined : { acceptedOutputModes }),
     ...(authenticated ? { authenticated } : undefined),
+    ...(deadline === undefined ? undefined : { deadline }),
   };
 }
 
-export function toTurn(message: Message, input: SendInput, call: CallContext, number: number | undefined): QueuedTurn {
+export function toTurn(
+  message: Message,
+  { input, call, deadline }: SendRequest,
+  number: number | undefined,
+): QueuedTurn {
   return {
     number,
     message,
     caller: call.caller,
     acceptedOutputModes: input.configuration?.acceptedOutputModes ?? [],
     metadata: input.metadata,
+    deadline,
   };
 }
 
@@ -49,6 +63,7 @@ export function toStoredTurn(owner: string, message: Message, { number, request 
     caller: { owner, authenticated: request?.authenticated === true },
     acceptedOutputModes: request?.acceptedOutputModes ?? [],
     metadata: request?.metadata,
+    deadline: request?.deadline,
   };
 }
 

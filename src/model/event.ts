@@ -33,6 +33,8 @@ export interface RequestDetails {
   readonly metadata?: JsonObject;
   readonly acceptedOutputModes?: readonly string[];
   readonly authenticated?: boolean;
+  /** When the caller gives up, in milliseconds since the epoch. */
+  readonly deadline?: number;
   /** How far the run had come with this event. */
   readonly checkpoint?: JsonValue;
 }

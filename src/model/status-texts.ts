@@ -5,6 +5,7 @@
 export const STATUS_TEXTS = {
   agentFailed: "The agent failed while it worked on this message.",
   agentTimedOut: "The agent did not finish within {} s.",
+  deadlinePassed: "The caller's deadline passed before the agent finished.",
   agentDidNotReturn: "The agent did not return and was ended.",
   agentDidNotStop: "The agent did not stop in time and was ended.",
   taskTooLong: "The agent wrote more than {} characters.",

@@ -83,6 +83,8 @@ export class Attempt {
   /** Resolves when the agent has received the message, or will not. */
   readonly #opened = createGate();
   #ending: Promise<void> | undefined;
+  /** When the attempt is over in any case. Its agent knows that too, and may be quicker than the timer here. */
+  #deadline: number | undefined;
   #timedOut = false;
   #reported = 0;
 
@@ -101,13 +103,14 @@ export class Attempt {
     const forget = this.#scope.onHalt((reason) => {
       this.#ending = reason === "stop" ? this.#stop() : this.#leave(reason === "lose");
     });
-    const stopTimer =
-      timeoutMs === undefined
-        ? () => {}
-        : clock.after(timeoutMs, () => {
-            this.#timedOut = true;
-            this.#ending ??= this.#stop();
-          });
+    let stopTimer = () => {};
+    if (timeoutMs !== undefined) {
+      this.#deadline = clock.now() + timeoutMs;
+      stopTimer = clock.after(timeoutMs, () => {
+        this.#timedOut = true;
+        this.#ending ??= this.#stop();
+      });
+    }
     try {
       const result = await this.#perform();
       if (result.outcome.state !== "completed") this.#throwIfOver();
@@ -146,6 +149,7 @@ export class Attempt {
       attempt: this.#options,
       agent: this.#agent,
       signal: this.#connection.signal,
+      deadline: this.#deadline,
       onCreate: (child) => {
         this.#child = child;
       },
@@ -248,15 +252,19 @@ export class Attempt {
     return id === undefined ? [] : [id];
   }
 
+  get #isTimedOut(): boolean {
+    return this.#timedOut || (this.#deadline !== undefined && this.#context.clock.now() >= this.#deadline);
+  }
+
   #throwIfOver(): void {
     this.#scope.throwIfHalted();
-    if (this.#timedOut) throw new HaltedError("The step took too long.");
+    if (this.#isTimedOut) throw new HaltedError("The step took too long.");
   }
 
   #toFailure(error: unknown): AttemptOutcome {
     this.#scope.throwIfHalted();
     const tasks = this.#tasks;
-    if (this.#timedOut) {
+    if (this.#isTimedOut) {
       const { timeoutMs = 0 } = this.#options;
       return mayRetry(failedOutcome(statusText("stepTimedOut", timeoutMs / 1000), tasks));
     }

@@ -1,4 +1,5 @@
 import { ProtocolError } from "../../model/errors.ts";
+import { limitHops } from "../../model/extensions.ts";
 import type { Message, Part } from "../../model/message.ts";
 import type { FrameStream, SendInput } from "../../model/operation.ts";
 import { ChildTask, canBeQueried } from "../child-task.ts";
@@ -28,6 +29,8 @@ interface OpenOptions {
   readonly attempt: ChildMessage;
   readonly agent: CallableAgent;
   readonly signal: AbortSignal;
+  /** When the attempt is over in any case, in milliseconds since the epoch. */
+  readonly deadline: number | undefined;
   /** Called before anything is sent. */
   readonly onCreate: (child: ChildTask) => void;
 }
@@ -63,10 +66,10 @@ function childIdOf({ attempt, context }: OpenOptions): string {
 }
 
 function createChild(options: OpenOptions): ChildTask {
-  const { agent, attempt, context, onCreate } = options;
+  const { agent, attempt, context, deadline, onCreate } = options;
   const { caller, hops } = context.turn;
   const child = new ChildTask(agent, {
-    turn: { caller, hops, memory: context.memory },
+    turn: { caller, hops: limitHops(hops, deadline), memory: context.memory },
     prefix: childPrefix(attempt.path, attempt.number),
     dialect: DIALECT,
     givenId: agent.isLocal ? childIdOf(options) : undefined,

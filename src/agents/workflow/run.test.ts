@@ -4,6 +4,7 @@ import { agentOf, chunk, createGate, inputText, status } from "../../engine/test
 import { promptly, settle } from "../../engine/testing/fake-clock.ts";
 import { framesOf } from "../../engine/testing/harness.ts";
 import { logViolations } from "../../engine/testing/log-invariants.ts";
+import { EXTENSIONS } from "../../model/extensions.ts";
 import type { JsonValue } from "../../model/json.ts";
 import { progressOf, startWorld, statusTextOf, stepsIn, textsOf, workflowOf } from "./testing/workflows.ts";
 
@@ -75,6 +76,24 @@ describe("steps", () => {
       { step: "b", state: "started", agent: "b", dialect: "local", task: second?.task.id, attempt: 1 },
       { step: "b", state: "completed", agent: "b", dialect: "local", task: second?.task.id, attempt: 1 },
     ]);
+  });
+
+  it("know when their caller gives up: with the attempt, or with the run", async () => {
+    const deadlines: (number | undefined)[] = [];
+    const noting = agentOf(async function* (turn) {
+      deadlines.push(turn.hops.deadline);
+      yield status("TASK_STATE_COMPLETED", "done");
+    });
+    const harness = await startWorld({
+      workflow: workflowOf({ a: { timeoutMs: 5_000 }, b: { timeoutMs: 50_000 }, c: {} }),
+      agents: { a: noting, b: noting, c: noting },
+    });
+    const now = harness.clock.now();
+    await harness.task("x");
+    const metadata = { [EXTENSIONS.hops]: { remainingMs: 20_000 } };
+    await harness.task("x", { metadata });
+    const sorted = deadlines.map((deadline) => deadline && deadline - now);
+    expect(sorted).toEqual([5_000, 50_000, undefined, 5_000, 20_000, 20_000]);
   });
 
   it("that need nothing of each other run at the same time", async () => {

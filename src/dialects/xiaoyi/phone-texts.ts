@@ -89,6 +89,7 @@ export function errorText({ code, message, metadata }: ProtocolError, language: 
 const STATUS_TEXTS_ZH = {
   agentFailed: "智能体处理这条消息时出错了，请稍后重试。",
   agentTimedOut: "智能体未能在 {} 秒内完成任务。",
+  deadlinePassed: "调用方设定的期限已过，智能体未能完成任务。",
   agentDidNotReturn: "智能体陷入死循环，已被终止。",
   agentDidNotStop: "智能体未能及时停止，已被终止。",
   taskTooLong: "智能体输出的内容超过 {} 个字符，任务已终止。",

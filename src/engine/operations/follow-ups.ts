@@ -1,7 +1,6 @@
 import { ProtocolError, taskNotFound } from "../../model/errors.ts";
 import { LogEntry } from "../../model/event.ts";
 import { type Message, placeInTask } from "../../model/message.ts";
-import type { CallContext, SendInput } from "../../model/operation.ts";
 import { isInterrupted, isTerminal } from "../../model/task.ts";
 import type { Append, DeliveryRegistration, IdempotencyClaim, TaskHead } from "../../store/contract.ts";
 import {
@@ -9,6 +8,7 @@ import {
   checkCapacity,
   checkContext,
   inputSize,
+  type SendRequest,
   taskEndedError,
   toRequestDetails,
   toTurn,
@@ -24,10 +24,8 @@ import { type EventExtras, isSameEntry } from "../tasks/task-write.ts";
 import type { StoredSend } from "./existing-task.ts";
 
 /** A send with all that decides what becomes of it. */
-export interface IncomingSend {
+export interface IncomingSend extends SendRequest {
   readonly served: ServedAgent;
-  readonly input: SendInput;
-  readonly call: CallContext;
   /** The caller wants the events as they come. */
   readonly follow: boolean;
   /** Where what follows is delivered; set once it was read and checked. */
@@ -91,7 +89,7 @@ export class FollowUps {
     checkBytes(this.#tasks.ownerLoads, call, bytes, this.#context.limits);
     this.#tasks.addMessageBytes(live, bytes);
     const message = placeInTask(input.message, live.id, live.contextId);
-    live.addTurn(toTurn(message, input, call, undefined));
+    live.addTurn(toTurn(message, send, undefined));
     live.show();
     // The answer has come before the question was even parked, so nothing is required any more.
     const state = live.state === "TASK_STATE_INPUT_REQUIRED" ? "TASK_STATE_WORKING" : live.state;
@@ -127,7 +125,7 @@ export class FollowUps {
     const options = { ...fromHead(head), fold, fence, attempt: 1, origin: "parked", visible: true } as const;
     const live = this.#tasks.add(served, options, bytes);
     const message = placeInTask(input.message, taskId, head.contextId);
-    live.addTurn(toTurn(message, input, call, undefined));
+    live.addTurn(toTurn(message, send, undefined));
     live.beginTurn(fold.number + 1);
     live.push(statusEvent(this.#context, live, "TASK_STATE_WORKING"), this.#extrasOf(message, send));
     this.#runner.start(live);
@@ -171,8 +169,8 @@ export class FollowUps {
   }
 
   #extrasOf(received: Message, send: IncomingSend): EventExtras {
-    const { input, call, deliveries } = send;
-    return { received, request: toRequestDetails(input, call), claim: claimOf(this.#context, send), deliveries };
+    const { deliveries } = send;
+    return { received, request: toRequestDetails(send), claim: claimOf(this.#context, send), deliveries };
   }
 }
 

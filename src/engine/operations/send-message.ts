@@ -1,4 +1,5 @@
 import { taskIdTaken } from "../../model/errors.ts";
+import { readDeadline } from "../../model/extensions.ts";
 import { TaskFold } from "../../model/fold.ts";
 import { type Message, placeInTask } from "../../model/message.ts";
 import type { CallContext, FrameStream, SendInput, SendOutcome } from "../../model/operation.ts";
@@ -37,7 +38,7 @@ export class SendHandler {
   }
 
   async send(served: ServedAgent, input: SendInput, call: CallContext): Promise<SendOutcome> {
-    const send: IncomingSend = { served, input, call, follow: false, deliveries: undefined };
+    const send = this.#receive(served, input, call, false);
     const accepting = this.#acceptOnce(send);
     const accepted = accepting instanceof Promise ? await accepting : accepting;
     if ("taskId" in accepted) return this.#existing.answer(accepted, send);
@@ -52,7 +53,7 @@ export class SendHandler {
   }
 
   async stream(served: ServedAgent, input: SendInput, call: CallContext, onEnd: () => void): Promise<FrameStream> {
-    const send: IncomingSend = { served, input, call, follow: true, deliveries: undefined };
+    const send = this.#receive(served, input, call, true);
     const accepted = await this.#acceptOnce(send);
     if ("taskId" in accepted) return this.#existing.stream(accepted, send, onEnd);
     const { live, reader } = accepted;
@@ -68,6 +69,12 @@ export class SendHandler {
     if (live.fold.number === 0) await closeReaderOnError(live.whenFlushed(), reader);
     const { historyLength } = input.configuration ?? {};
     return new LogStream(reader, { historyLength, endOnInputRequired: true, onEnd });
+  }
+
+  #receive(served: ServedAgent, input: SendInput, call: CallContext, follow: boolean): IncomingSend {
+    const { metadata } = input;
+    const deadline = metadata === undefined ? undefined : readDeadline(metadata, this.#context.clock.now());
+    return { served, input, call, follow, deadline, deliveries: undefined };
   }
 
   /** A stream begins with a task: for one that existed before, the task as the message found it. */
@@ -155,8 +162,8 @@ export class SendHandler {
     const reader = follow ? this.#runner.readers.open(id, 0, true) : undefined;
     const status = { state: "TASK_STATE_SUBMITTED" as const, timestamp: formatTimestamp(clock.now()) };
     const task = { id, contextId, status, history: [message] };
-    live.push({ task }, { request: toRequestDetails(input, call), claim, deliveries });
-    live.addTurn(toTurn(message, input, call, 1));
+    live.push({ task }, { request: toRequestDetails(send), claim, deliveries });
+    live.addTurn(toTurn(message, send, 1));
     this.#runner.start(live, claim === undefined && this.#mayStartUnwritten(send));
     // A caller that waits for the answer also learns of a loss; only a key must be known to be new before anything else.
     if (claim === undefined) return { live, reader };

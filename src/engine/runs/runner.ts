@@ -1,6 +1,7 @@
 import { ProtocolError } from "../../model/errors.ts";
 import type { JsonValue } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
+import type { Clock } from "../../model/ports.ts";
 import { statusText } from "../../model/status-texts.ts";
 import { isTerminal, STATE_CLASS } from "../../model/task.ts";
 import { TransientMap } from "../../model/transient.ts";
@@ -140,6 +141,10 @@ export class Runner {
           await live.whenFlushed();
           if (live.currentTurn !== queued) continue;
         }
+        if (queued.deadline !== undefined && queued.deadline <= this.#context.clock.now()) {
+          live.end("TASK_STATE_FAILED", textDraft(statusText("deadlinePassed")));
+          break;
+        }
         live.beginTurn(queued.number ?? 1);
         // The turn before asked what this message, which came meanwhile, answers.
         if (live.state === "TASK_STATE_INPUT_REQUIRED") live.pushStatus("TASK_STATE_WORKING");
@@ -168,17 +173,17 @@ export class Runner {
   /** One message, one turn. */
   #beginTurn(running: ActiveRun, agent: Agent, queued: QueuedTurn): TurnRun {
     const { live } = running;
-    const turn = new RunningTurn(this.#context, this.committer, live, queued, queued.caller);
+    const limit = findLimit(agent, queued, this.#context.clock);
+    const turn = new RunningTurn(this.#context, this.committer, live, queued, limit?.at);
     const run = new TurnRun(this.#context, live, agent, turn);
     running.run = run;
     if (live.state === "TASK_STATE_SUBMITTED") this.committer.addParticipant(run);
-    const { timeoutMs } = agent;
     running.stopTimeout =
-      timeoutMs === undefined
+      limit === undefined
         ? undefined
-        : this.#context.clock.after(timeoutMs, () => {
+        : this.#context.clock.after(limit.inMs, () => {
             run.cancel(new ProtocolError("RESOURCE_EXHAUSTED", "The turn took too long."));
-            live.end("TASK_STATE_FAILED", textDraft(statusText("agentTimedOut", timeoutMs / 1000)));
+            live.end("TASK_STATE_FAILED", textDraft(limit.text));
             running.leaveQueue();
           });
     return run;
@@ -221,6 +226,24 @@ export class Runner {
     }
     return false;
   }
+}
+
+/** When a turn is over in any case, and what its task then fails with. */
+interface TimeLimit {
+  readonly at: number;
+  readonly inMs: number;
+  readonly text: string;
+}
+
+/** That of the agent or that of the caller, whichever comes first. */
+function findLimit({ timeoutMs }: Agent, { deadline }: QueuedTurn, clock: Pick<Clock, "now">): TimeLimit | undefined {
+  if (timeoutMs === undefined && deadline === undefined) return undefined;
+  const now = clock.now();
+  const left = deadline === undefined ? Number.POSITIVE_INFINITY : deadline - now;
+  if (timeoutMs === undefined || left < timeoutMs) {
+    return { at: now + left, inMs: left, text: statusText("deadlinePassed") };
+  }
+  return { at: now + timeoutMs, inMs: timeoutMs, text: statusText("agentTimedOut", timeoutMs / 1000) };
 }
 
 function once(run: () => void): () => void {

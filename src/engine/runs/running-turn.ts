@@ -1,5 +1,5 @@
 import type { Caller } from "../../model/caller.ts";
-import { addAncestor, type Hops, readHops } from "../../model/extensions.ts";
+import { addAncestor, type Hops, limitHops, readHops } from "../../model/extensions.ts";
 import type { JsonObject, JsonValue } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import type { Turn, TurnMemory } from "../agent.ts";
@@ -19,19 +19,28 @@ export class RunningTurn implements Turn {
   readonly #live: LiveTask;
   readonly #context: EngineContext;
   readonly #committer: Committer;
+  /** When the turn is over in any case, in milliseconds since the epoch. */
+  readonly #deadline: number | undefined;
   #isFrozen = false;
   #abort: AbortController | undefined;
   #aborted: Error | undefined;
   #memory: DurableMemory | undefined;
   #followUp: AbortController | undefined;
 
-  constructor(context: EngineContext, committer: Committer, live: LiveTask, queued: QueuedTurn, caller: Caller) {
+  constructor(
+    context: EngineContext,
+    committer: Committer,
+    live: LiveTask,
+    queued: QueuedTurn,
+    deadline: number | undefined,
+  ) {
     this.#context = context;
     this.#committer = committer;
     this.#live = live;
+    this.#deadline = deadline;
     this.#message = queued.message;
     this.task = { id: live.id, contextId: live.contextId };
-    this.caller = caller;
+    this.caller = queued.caller;
     this.attempt = live.attempt;
     this.checkpoint = queued.checkpoint;
     this.acceptedOutputModes = queued.acceptedOutputModes;
@@ -56,7 +65,8 @@ export class RunningTurn implements Turn {
   }
 
   get hops(): Hops {
-    return addAncestor(readHops(this.metadata), this.#context.toAgentId(this.#live.agent));
+    const came = addAncestor(readHops(this.metadata), this.#context.toAgentId(this.#live.agent));
+    return limitHops(came, this.#deadline);
   }
 
   get signal(): AbortSignal {

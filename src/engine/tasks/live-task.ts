@@ -20,6 +20,8 @@ export interface QueuedTurn {
   readonly caller: Caller;
   readonly acceptedOutputModes: readonly string[];
   readonly metadata: Message["metadata"];
+  /** When the caller gives up, in milliseconds since the epoch. */
+  readonly deadline: number | undefined;
   /** Where an earlier attempt at it had come to. */
   checkpoint?: JsonValue;
 }

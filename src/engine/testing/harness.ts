@@ -1,5 +1,6 @@
 import type { LogEntry } from "../../model/event.ts";
 import { EXTENSIONS } from "../../model/extensions.ts";
+import type { JsonObject } from "../../model/json.ts";
 import type { Message, Part } from "../../model/message.ts";
 import type {
   CallContext,
@@ -79,6 +80,7 @@ interface SendCallInput extends CallInput {
   readonly returnImmediately?: boolean;
   readonly push?: TaskPushNotificationConfig;
   readonly replyTo?: ReplyTo;
+  readonly metadata?: JsonObject;
 }
 
 let incarnations = 0;
@@ -246,11 +248,12 @@ function inputOf(text: string, options: SendCallInput): SendInput {
     ...(options.taskId === undefined ? undefined : { taskId: options.taskId }),
     ...(options.contextId === undefined ? undefined : { contextId: options.contextId }),
   };
-  const { returnImmediately, push, chosenId, alwaysTask, replyTo } = options;
+  const { returnImmediately, push, chosenId, alwaysTask, replyTo, metadata } = options;
   const beside = {
     ...(chosenId === undefined ? undefined : { chosenId }),
     ...(alwaysTask === undefined ? undefined : { alwaysTask }),
     ...(replyTo === undefined ? undefined : { replyTo }),
+    ...(metadata === undefined ? undefined : { metadata }),
   };
   if (returnImmediately === undefined && push === undefined) return { message, ...beside };
   const configuration = {

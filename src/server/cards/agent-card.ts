@@ -23,7 +23,7 @@ const SERVER_EXTENSIONS: readonly AgentExtension[] = [
   {
     uri: EXTENSIONS.hops,
     description:
-      "A request tells in its metadata which agents it came through; one that came through too many is refused.",
+      "A request tells in its metadata which agents it came through, and how long its caller waits; one that came through too many is refused.",
   },
 ];
 
