@@ -47,7 +47,8 @@ export type CounterName =
   | "link_frames_dropped"
   | "phone_notices_sent"
   | "phone_notices_failed"
-  | "phone_notices_dropped";
+  | "phone_notices_dropped"
+  | "registry_searches";
 
 export interface Meter {
   count(name: CounterName, by?: number): void;

@@ -5,6 +5,7 @@ import { count, mediaType, port, rate, text } from "../yaml/value-types.ts";
 import { grpcPublicUrl, mountPath, publicUrl } from "./config/schema.ts";
 import { sectionChecks } from "./config/sections.ts";
 import { DEFAULT_SERVE_LIMITS, DEFAULT_SERVE_TIMES, type ServeOptions } from "./options.ts";
+import { registryOptions } from "./registry/config.ts";
 
 const object = z.record(z.string(), z.unknown());
 const callable = z.custom((value) => typeof value === "function", { error: "must be a function" });
@@ -62,6 +63,7 @@ const SHAPE = {
   security: object.optional(),
   tls: object.optional(),
   audit: object.optional(),
+  registry: registryOptions.optional(),
   ...sectionChecks,
   limits: limits.optional(),
   times: times.optional(),

@@ -4,6 +4,7 @@ import { startThread } from "../agents/threads.ts";
 import type { AgentService, Dialect } from "../dialects/contract.ts";
 import type { Agent } from "../engine/agent.ts";
 import { Engine } from "../engine/engine.ts";
+import { DEFAULT_LIMITS } from "../engine/options.ts";
 import { ProtocolError } from "../model/errors.ts";
 import { type Loss, refusedLosses } from "../model/loss.ts";
 import { type Log, type Meter, NO_MONITOR } from "../model/ports.ts";
@@ -28,6 +29,7 @@ import type { NodeHttpOptions } from "./http/node-http.ts";
 import { Router } from "./http/router.ts";
 import { resolveOptions, type ServeOptions, type ServerSettings } from "./options.ts";
 import { openPush } from "./push.ts";
+import { CATALOG_PATH, openRegistry } from "./registry/open-registry.ts";
 import { Upstreams } from "./upstreams.ts";
 
 /** Everything behind the socket: what `serve` listens with and what frameworks mount. */
@@ -92,6 +94,25 @@ async function openCore(
     countTokens: (agent, kind, count) => counters.countTokens(agent, kind, count),
   };
   for (const agent of Object.values(settings.agents)) bindDirectory(agent, directory, runServices);
+  const registry =
+    settings.registry === false
+      ? undefined
+      : await openRegistry(settings.registry, {
+          ...systemTools,
+          ...where,
+          records: engine.records,
+          services,
+          defaultName: settings.defaultName,
+          upstreams,
+          isOpen: !authentication.identifies || settings.auth?.anonymous === true,
+          admission,
+          audit,
+          log,
+          meter: counters,
+          keepAliveMs: times.keepAliveMs,
+          maxWatches: limits.streamsPerOwner ?? DEFAULT_LIMITS.streamsPerOwner,
+        });
+  closing.add(() => registry?.registry.close());
   const budgets = createByteBudgets(limits, authentication.identifies);
   const monitoring = createMonitoringRoutes({
     engine,
@@ -101,6 +122,7 @@ async function openCore(
     connections: () => carriers?.states() ?? new Map(),
     upstreams: () => upstreams.statuses,
     budgets,
+    registered: () => registry?.registry.countByHealth(),
     isStarting: () => where.isStarting?.() === true,
   });
   const defaultAgent = services.get(settings.defaultName) as AgentService;
@@ -128,13 +150,16 @@ async function openCore(
     serverRoutes: new Map([
       ...monitoring,
       ...keys.routes,
+      ...(registry === undefined ? [] : [[CATALOG_PATH, registry.catalog] as const]),
       ...authentication.metadataPaths(settings.names, () => skillScopesOf(services.values())),
     ]),
     now: systemClock.now,
     isOwnHost,
     cardForm: CARD_FORMS[settings.card ?? "hybrid"],
+    registry: registry?.serving,
   });
   await engine.start();
+  registry?.registry.open();
   carriers = await openCarriers({
     dialects,
     agents: settings.agents,

@@ -15,6 +15,7 @@ import type { SectionOptions } from "./config/sections.ts";
 import type { CorsOptions } from "./http/cors.ts";
 import { Redactor, withRedaction } from "./logging/redact.ts";
 import type { PushOptions } from "./push.ts";
+import type { RegistryServeOptions } from "./registry/open-registry.ts";
 
 interface ServeLimitOptions extends EngineLimits, AdmissionLimits, ConnectionLimits {
   /** Bytes of a request body; more is answered with 413. */
@@ -88,6 +89,8 @@ export interface ServeOptions extends SectionOptions {
   readonly tls?: TlsOptions;
   /** A record of who did what, apart from the log. */
   readonly audit?: AuditOptions;
+  /** The registry of agents, at `/registry`; false serves none. Default: one with the agents of this server. */
+  readonly registry?: false | RegistryServeOptions;
   /** Limits on what callers may ask for; see below. */
   readonly limits?: Partial<ServeLimitOptions>;
   /** Durations in milliseconds; see below. */
@@ -132,6 +135,7 @@ export function resolveOptions(options: ServeOptions) {
     limits: { ...DEFAULT_SERVE_LIMITS, ...options.limits },
     times: { ...DEFAULT_SERVE_TIMES, ...options.times },
     push: options.push ?? true,
+    registry: options.registry ?? {},
     store: options.store ?? "memory:",
     baseDirectory: options.baseDirectory ?? process.cwd(),
   };

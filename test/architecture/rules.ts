@@ -24,8 +24,13 @@ const FOLDERS: Readonly<Record<string, { readonly from: readonly string[]; reado
     from: ["model", "wire/sse.ts", "engine", "client", "workflow", "writers"],
     packages: ["node:", "jiti", "zod"],
   },
+  // Of the conformance suite only what examines a card.
+  registry: {
+    from: ["model", "wire", "auth", "client", "conformance/check.ts", "conformance/checks/card.ts"],
+    packages: ["node:"],
+  },
   server: {
-    from: ["model", "wire", "auth", "dialects", "store", "engine", "client", "yaml", "workflow", "agents"],
+    from: ["model", "wire", "auth", "dialects", "store", "engine", "client", "yaml", "workflow", "agents", "registry"],
     packages: ["node:", "uuid", "zod", "pino", "pino-pretty"],
   },
   // It judges servers from outside, so that nothing of ours may help it to understand them. Carriers only bring bytes.

@@ -4,6 +4,7 @@ import type { SkillDefinition } from "../../agents/define.ts";
 import type { TckOptions } from "../../agents/tck.ts";
 import type { Agent } from "../../engine/agent.ts";
 import { omitUndefined } from "../../model/json.ts";
+import { toRegistryConfig } from "../registry/config.ts";
 import { type LlmConfig, toLlmConfig } from "./llm.ts";
 import type { ParsedAgent, ParsedConfig } from "./schema.ts";
 import type { RemoteCredentials } from "./schema-remote.ts";
@@ -62,12 +63,15 @@ export interface AgentConfig {
 }
 
 export function toConfig(parsed: ParsedConfig, folder: string, findOrigins: () => ReadonlyMap<string, Origin>) {
-  const { server, retention, auth, signing, audit } = parsed;
+  const { server, retention, auth, signing, audit, registry } = parsed;
   const { grpc, watchdog, tls, ...reached } = server;
   const { timeout, ...push } = parsed.push;
   const agents = new Map(Object.entries(parsed.agents).map(([name, agent]) => [name, toAgentConfig(agent, folder)]));
   const [first = ""] = agents.keys();
   const absolute = (file: string) => resolve(folder, file);
+  const unlisted = Object.entries(parsed.agents).flatMap(([name, { visibility }]) =>
+    visibility === "private" ? [name] : [],
+  );
   return {
     /** Folder that relative paths were resolved against. */
     folder,
@@ -95,6 +99,7 @@ export function toConfig(parsed: ParsedConfig, folder: string, findOrigins: () =
       timeoutMs: timeout,
       ...(push.jwt && { jwt: { ...push.jwt, keyFile: absolute(push.jwt.keyFile) } }),
     },
+    registry: toRegistryConfig(registry, unlisted, absolute),
     limits: parsed.limits,
     times: {
       cancelGraceMs: parsed.cancelGrace,
@@ -111,7 +116,9 @@ export function toConfig(parsed: ParsedConfig, folder: string, findOrigins: () =
 
 function toAgentConfig(parsed: ParsedAgent, folder: string): AgentConfig {
   const { use, module, isolate, exec, link, llm, workflow, format, cwd, env, stderr, ...others } = parsed;
-  const { streaming, requiredExtension, remote, dialect, binding, credentials, origins, timeout, ...rest } = others;
+  const { streaming, requiredExtension, remote, dialect, binding, credentials, origins, timeout, ...described } =
+    others;
+  const { visibility, ...rest } = described;
   return {
     source: toSource(parsed, folder),
     overrides: timeout === undefined ? rest : { ...rest, timeoutMs: timeout },

@@ -1,6 +1,7 @@
 import { formatDuration } from "../../model/duration.ts";
 import { formatSize, size, wait } from "../../yaml/value-types.ts";
 import { isSecretName, redactText } from "../logging/redact.ts";
+import { registryValues } from "../registry/config.ts";
 import type { AgentConfig, DragomanConfig, Origin, RemoteSource } from "./config.ts";
 import { llmValues } from "./llm.ts";
 import { limits } from "./schema.ts";
@@ -47,6 +48,7 @@ function* valuesOf(config: DragomanConfig): ShownValues {
   yield* sectionValues(config);
   for (const [key, value] of Object.entries(config.limits)) yield [`limits.${key}`, formatLimit(key, value)];
   yield* pushValues(config.push);
+  yield* registryValues(config.registry);
   yield ["retention.idempotency", formatDuration(times.idempotencyMs)];
   yield ["retention.compactAfter", formatDuration(times.compactAfterMs)];
   yield ["retention.pruneAfter", times.pruneAfterMs === undefined ? "never" : formatDuration(times.pruneAfterMs)];

@@ -4,9 +4,7 @@ import type { Finding, Path } from "../../yaml/problems.ts";
 
 /** Reserved keys that are not available in this version. `*` matches any name. */
 export const UNAVAILABLE_KEYS: Readonly<Record<string, string>> = {
-  "agents.*.visibility": "the registry",
   channels: "chat channels",
-  registry: "the registry",
   telemetry: "telemetry",
 };
 

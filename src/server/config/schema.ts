@@ -17,6 +17,7 @@ import {
 } from "../../yaml/value-types.ts";
 import { DEFAULT_REQUESTS } from "../access/admission.ts";
 import { DEFAULT_CONNECTION_LIMITS } from "../access/connections.ts";
+import { agentVisibility, registry } from "../registry/config.ts";
 import { llm } from "./llm.ts";
 import { unavailableMessage } from "./problems.ts";
 import { auth, tls } from "./schema-auth.ts";
@@ -108,6 +109,7 @@ const agent = z.strictObject({
     "What becomes of a running task when the server dies: failed, or run again. `resume` only if repeating does no harm.",
   ),
   timeout: optional(wait, "Maximum duration of one turn; after that the task fails."),
+  visibility: agentVisibility,
 });
 
 /** A name is part of the agent's URL. */
@@ -324,6 +326,7 @@ export const configSchema = z.strictObject({
   ...sectionSchemas,
   limits: limits.prefault({}).describe("Limits on what callers may do."),
   push: push.prefault({}).describe("Push notifications: how registered webhooks are called."),
+  registry,
   retention: retention.prefault({}).describe("How long things are kept."),
   cancelGrace: timer
     .prefault("5s")

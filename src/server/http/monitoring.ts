@@ -27,6 +27,7 @@ const COUNTER_HELP = {
   phone_notices_sent: "Notifications to phones that their platform took.",
   phone_notices_failed: "Notifications to phones that their platform refused, or did not take although tried often.",
   phone_notices_dropped: "Notifications to phones that were not sent because the task ended too late.",
+  registry_searches: "Searches in the registry, and counts of what it contains.",
 } as const satisfies Record<CounterName, string>;
 
 /** Counters of this process in the Prometheus text format. */
@@ -82,12 +83,14 @@ interface MonitoringOptions {
   /** Remote agents by name. */
   readonly upstreams: () => ReadonlyMap<string, UpstreamStatus>;
   readonly budgets: ByteBudgets;
+  /** Agents of the registry by health; undefined without a registry. */
+  readonly registered: () => Readonly<Record<string, number>> | undefined;
   readonly isStarting: () => boolean;
 }
 
 /** Operational endpoints: liveness, readiness and metrics. Metrics are not public. */
 export function createMonitoringRoutes(options: MonitoringOptions) {
-  const { engine, store, counters, authentication, connections, upstreams, budgets, isStarting } = options;
+  const { engine, store, counters, authentication, connections, upstreams, budgets, registered, isStarting } = options;
   const alive = (): FullReply => jsonReply(200, '{"status":"ok"}');
   const ready = async (): Promise<FullReply> => {
     if (isStarting()) return notReady("the server is starting");
@@ -117,7 +120,7 @@ export function createMonitoringRoutes(options: MonitoringOptions) {
     return {
       status: 200,
       headers: { "content-type": "text/plain; version=0.0.4", "cache-control": PRIVATE_NO_STORE },
-      body: body + renderUpstreams(upstreams()),
+      body: body + renderUpstreams(upstreams()) + renderRegistered(registered()),
     };
   };
   return new Map<string, (exchange: ExchangeRequest) => FullReply | Promise<FullReply>>([
@@ -157,6 +160,14 @@ function renderUpstreams(statuses: ReadonlyMap<string, UpstreamStatus>): string 
     ...all.map(({ failures, labels }) => `dragoman_upstream_failures_total{${labels}} ${failures}`),
     "",
   ].join("\n");
+}
+
+function renderRegistered(counts: Readonly<Record<string, number>> | undefined): string {
+  if (counts === undefined) return "";
+  const lines = Object.entries(counts).map(
+    ([health, count]) => `dragoman_registry_agents{health="${health}"} ${count}\n`,
+  );
+  return `# HELP dragoman_registry_agents Agents in the registry.\n# TYPE dragoman_registry_agents gauge\n${lines.join("")}`;
 }
 
 /** Public, so the reason is one of a fixed set. */

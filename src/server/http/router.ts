@@ -29,6 +29,8 @@ interface RouterOptions {
   /** Paths at the root that belong to no agent, e.g. `/healthz`. */
   readonly serverRoutes: ReadonlyMap<string, (exchange: ExchangeRequest) => Promise<FullReply> | FullReply>;
   readonly cardForm: CardForm;
+  /** A binding at the root that belongs to no agent. */
+  readonly registry?: HttpServing | undefined;
 }
 
 const AGENTS_PREFIX = "/agents/";
@@ -67,7 +69,7 @@ export class Router {
   serves(method: string, path: string): boolean {
     if (path === "" || path === "/") return method === "POST" || method === "OPTIONS";
     if (path.startsWith(AGENTS_PREFIX) || this.#options.serverRoutes.has(path) || this.#cards.has(path)) return true;
-    const found = this.#httpAt(path, undefined);
+    const found = this.#bindingAt({ isNamed: false, path }, undefined);
     return found !== undefined && serves(found.place, this.#options.defaultAgent);
   }
 
@@ -93,7 +95,7 @@ export class Router {
     const { host, origin } = exchange.headers;
     if (!isOwnHost(host)) return unknownHost();
     const at = this.#locate(exchange.path);
-    const found = this.#httpAt(at.path, exchange)?.place;
+    const found = this.#bindingAt(at, exchange)?.place;
     const dialect = this.#dialectAt(found, exchange);
     const verdict =
       found?.serving.screen !== undefined && at.service !== undefined && serves(found, at.service)
@@ -114,9 +116,10 @@ export class Router {
   /** Errors about the HTTP request itself, before a binding has seen it, encoded by the binding it was addressed to. */
   refuse(status: 413 | 415 | 429, message: string, exchange: RequestHead): FullReply {
     const error = new ProtocolError(CODE_OF_STATUS[status], message, status === 429 ? { retryAfter: 1 } : {});
-    const { path } = this.#locate(exchange.path);
+    const at = this.#locate(exchange.path);
+    const { path } = at;
     if (path === "" || path === "/") return { ...(this.#refusal(error, undefined, exchange) as FullReply), status };
-    const found = this.#httpAt(path, exchange);
+    const found = this.#bindingAt(at, exchange);
     if (found === undefined) return errorReply(status, message);
     return { ...(found.place.serving.refuse(error, exchange, status) as FullReply), status };
   }
@@ -127,7 +130,7 @@ export class Router {
     const at = this.#locate(exchange.path);
     const { path, service } = at;
     const isBase = path === "" || path === "/";
-    const found = isBase ? undefined : this.#httpAt(path, exchange);
+    const found = isBase ? undefined : this.#bindingAt(at, exchange);
     const refusal = this.#options.gate.checkAddress(
       exchange.remoteAddress,
       service?.name,
@@ -192,6 +195,13 @@ export class Router {
   #refusal(error: ProtocolError, place: HttpBinding | undefined, exchange: RequestHead): ExchangeReply {
     if (place !== undefined) return place.serving.refuse(error, exchange);
     return this.#selector.fallback(versionOf(exchange)).serving.refuse(error, null);
+  }
+
+  #bindingAt(at: Pick<Location, "isNamed" | "path">, exchange: RequestHead | undefined) {
+    const { registry } = this.#options;
+    const start = `/${registry?.prefix}/`;
+    if (registry === undefined || at.isNamed || !at.path.startsWith(start)) return this.#httpAt(at.path, exchange);
+    return { place: { dialect: registry.prefix, serving: registry }, below: at.path.slice(start.length - 1) };
   }
 
   /**

@@ -1,0 +1,196 @@
+/** The last changes of a registry, numbered and durable: what watchers follow, and what other nodes learn from. */
+
+import { isObject, omitUndefined } from "../model/json.ts";
+import type { Clock } from "../model/ports.ts";
+import type { Health, RegistryEntry, Visibility } from "./entry.ts";
+import { identifierOf } from "./entry.ts";
+
+/** Records of the store, as the engine offers them. */
+export interface RegistryRecords {
+  record(space: string, key: string): Promise<string | undefined>;
+  records(
+    space: string,
+    query: { readonly after?: string; readonly limit: number },
+  ): Promise<readonly { readonly key: string; readonly value: string }[]>;
+  /** False: the record is not what `ifValue` names. */
+  put(record: {
+    readonly space: string;
+    readonly key: string;
+    readonly value: string;
+    readonly keep?: number;
+    readonly ifValue?: string | null;
+  }): Promise<boolean>;
+  delete(space: string, key: string): Promise<void>;
+}
+
+export type ChangeKind = "registered" | "updated" | "stale" | "removed";
+
+export interface Change {
+  readonly number: number;
+  readonly kind: ChangeKind;
+  readonly id: string;
+  readonly identifier: string;
+  readonly displayName: string;
+  readonly health: Health;
+  readonly owner: string;
+  readonly visibility: Visibility;
+  readonly at: number;
+}
+
+const SPACE = "registry:changes";
+/** Changes that are kept, for watchers that come back. */
+export const KEPT_CHANGES = 2_000;
+const PAGE = 500;
+const OVERLAP_MS = 5_000;
+/** Numbers sort as text. */
+const toKey = (number: number) => String(number).padStart(16, "0");
+
+export class ChangeLog {
+  readonly #records: RegistryRecords;
+  readonly #clock: Clock;
+  /** In order; the last `KEPT_CHANGES`. */
+  #kept: Change[] = [];
+  #last: number;
+  /** Everything after it is kept. */
+  #floor: number;
+  /** Of changes that are being written. */
+  #reserved = 0;
+  readonly #watchers = new Set<() => void>();
+  #closed = false;
+
+  constructor(records: RegistryRecords, clock: Clock) {
+    this.#records = records;
+    this.#clock = clock;
+    // A number of an earlier process without a durable store is older than all there are now.
+    this.#last = clock.now();
+    this.#floor = this.#last;
+  }
+
+  /** Number of the newest change. */
+  get last(): number {
+    return this.#last;
+  }
+
+  async open(): Promise<void> {
+    let after: string | undefined;
+    for (;;) {
+      const page = await this.#records.records(SPACE, { limit: PAGE, ...omitUndefined({ after }) });
+      this.#take(page.flatMap(({ value }) => parseChange(value) ?? []));
+      after = page.at(-1)?.key;
+      if (page.length < PAGE) break;
+    }
+    const newest = this.#kept.at(-1);
+    if (newest === undefined) return;
+    this.#last = newest.number;
+    this.#floor = this.#kept.length < KEPT_CHANGES ? 0 : (this.#kept[0]?.number ?? 0);
+  }
+
+  /** Watchers are told once it is stored. */
+  async append(kind: ChangeKind, entry: RegistryEntry): Promise<void> {
+    const { id, owner, visibility, health, card } = entry;
+    const at = this.#clock.now();
+    const about = { kind, id, identifier: identifierOf(entry), displayName: card.name, health, owner, visibility, at };
+    let number = Math.max(this.#last + 1, this.#reserved + 1, at);
+    for (;;) {
+      this.#reserved = number;
+      const change = { number, ...about };
+      const record = { space: SPACE, key: toKey(number), value: JSON.stringify(change), keep: KEPT_CHANGES };
+      if (await this.#records.put({ ...record, ifValue: null })) {
+        this.#take([change]);
+        return;
+      }
+      number = Math.max(number, this.#reserved) + 1;
+    }
+  }
+
+  /** Reads what other nodes have written; returns it. */
+  async readNew(): Promise<readonly Change[]> {
+    // A number is hardly above the time, and another node may have written an earlier one a moment later.
+    const after = toKey(Math.max(0, this.#last - OVERLAP_MS));
+    const page = await this.#records.records(SPACE, { after, limit: PAGE });
+    const known = new Set(this.#kept.slice(-PAGE).map(({ number }) => number));
+    const changes = page.flatMap(({ value }) => parseChange(value) ?? []).filter(({ number }) => !known.has(number));
+    this.#take(changes);
+    return changes;
+  }
+
+  #take(changes: readonly Change[]): void {
+    if (changes.length === 0) return;
+    const isNewest = (changes[0]?.number ?? 0) > this.#last || this.#kept.length === 0;
+    this.#kept.push(...changes);
+    // Two that were written at once may come back in the other order.
+    if (!isNewest) this.#kept.sort((one, other) => one.number - other.number);
+    if (this.#kept.length > KEPT_CHANGES) {
+      this.#kept = this.#kept.slice(-KEPT_CHANGES);
+      this.#floor = this.#kept[0]?.number ?? this.#floor;
+    }
+    this.#last = Math.max(this.#last, this.#kept.at(-1)?.number ?? 0);
+    for (const notify of this.#watchers) notify();
+  }
+
+  /** Whether nothing is missing after that number. */
+  canContinue(after: number): boolean {
+    return after >= this.#floor && after <= this.#last;
+  }
+
+  /** The number from which one can still continue. */
+  get floor(): number {
+    return this.#floor;
+  }
+
+  /** Batches of changes after a number, as they come; ends with the log. */
+  follow(after: number): AsyncIterableIterator<readonly Change[], undefined> {
+    let cursor = after;
+    let ended = false;
+    let wake: (() => void) | undefined;
+    const notify = () => wake?.();
+    this.#watchers.add(notify);
+    const end = () => {
+      ended = true;
+      this.#watchers.delete(notify);
+      notify();
+    };
+    const isOver = () => ended || this.#closed;
+    const next = async (): Promise<IteratorResult<readonly Change[], undefined>> => {
+      for (;;) {
+        if (isOver()) return { done: true, value: undefined };
+        const from = this.#kept.findLastIndex(({ number }) => number <= cursor) + 1;
+        const batch = this.#kept.slice(from);
+        if (batch.length > 0) {
+          cursor = batch.at(-1)?.number ?? cursor;
+          return { done: false, value: batch };
+        }
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    };
+    return {
+      next,
+      return: async () => {
+        end();
+        return { done: true, value: undefined };
+      },
+      [Symbol.asyncIterator]() {
+        return this;
+      },
+    };
+  }
+
+  /** Ends all that follow. */
+  close(): void {
+    this.#closed = true;
+    for (const notify of this.#watchers) notify();
+  }
+}
+
+function parseChange(text: string): Change | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) && typeof value.number === "number" && typeof value.id === "string"
+      ? (value as object as Change)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,222 @@
+/** A search that also asks other registries (ARD §8), within a deadline; those that do not answer are named. */
+
+import { GuardedFetchError } from "../auth/guarded-fetch/errors.ts";
+import { isObject, type JsonObject, listOf } from "../model/json.ts";
+import type { Log } from "../model/ports.ts";
+import { JsonParseError, parseJson } from "../wire/parse-json.ts";
+import { REGISTRY_MEDIA_TYPE, toCatalogEntry } from "./catalog.ts";
+import { toPublisher } from "./entry.ts";
+import { decodePageToken, digestOf, encodePageToken, invalidPageToken, type SearchRequest } from "./query.ts";
+import type { Registry } from "./registry.ts";
+
+export interface FederationOptions {
+  readonly registry: Pick<Registry, "search">;
+  /** Bases of other registries. */
+  readonly peers: readonly string[];
+  readonly fetch: typeof globalThis.fetch;
+  readonly log: Log;
+  /** One life of this process: a search that comes back is recognised. */
+  readonly instance: string;
+  /** Base of this registry, as others reach it. */
+  readonly source: () => string;
+  readonly deadlineMs?: number;
+}
+
+/**
+ * Registries that a search came through. A registry that does not know the header is asked for its own entries only, so
+ * that no circle of registries can go on for ever.
+ */
+export const VIA_HEADER = "registry-via";
+const MAX_HOPS = 3;
+const DEADLINE_MS = 3_000;
+const MAX_RESULTS = 100;
+
+interface Unanswered {
+  readonly url: string;
+  readonly reason: string;
+}
+
+/** Results of one registry, best first, and where the next page begins after any number of them. */
+interface Answer {
+  readonly results: readonly JsonObject[];
+  readonly positionAfter: (count: number) => JsonObject | null;
+  readonly unanswered?: readonly Unanswered[];
+}
+
+const NOTHING: Answer = { results: [], positionAfter: () => null };
+
+export type FederatedSearch = (
+  owner: string,
+  request: SearchRequest,
+  body: JsonObject,
+  via: readonly string[],
+) => Promise<JsonObject>;
+
+/** The answer to `POST /search`. `body` is the request as it was received. */
+export function createFederatedSearch(options: FederationOptions): FederatedSearch {
+  const { registry, peers, source } = options;
+
+  async function searchOwn(owner: string, { query, pageSize }: SearchRequest, position: JsonObject): Promise<Answer> {
+    const { s: score, i: id } = position;
+    const isPosition = typeof score === "number" && typeof id === "string";
+    if (!isPosition && (score !== undefined || id !== undefined)) throw invalidPageToken();
+    const { found, hasMore } = await registry.search(owner, query, pageSize, isPosition ? { score, id } : undefined);
+    return {
+      results: found.map(({ entry, score: relevance }) => ({
+        ...toCatalogEntry(entry),
+        score: Math.max(1, Math.round(relevance * 100)),
+        source: source(),
+      })),
+      positionAfter(count) {
+        if (count === found.length && !hasMore) return null;
+        const last = found[count - 1];
+        return last === undefined ? position : { s: last.score, i: last.entry.id };
+      },
+    };
+  }
+
+  return async (owner, request, body, via) => {
+    const { federation, pageSize, pageToken, query } = request;
+    const isAsked = via.length === 0 ? federation === "auto" : via.length < MAX_HOPS;
+    const asked = isAsked && !via.includes(options.instance) ? peers : [];
+    const digest = digestOf("search", owner, query, asked);
+    const positions = pageToken === undefined ? undefined : readPositions(pageToken, digest, asked.length + 1);
+    const sources = [undefined, ...asked].map((peer, at): Promise<Answer> => {
+      const position = positions === undefined ? {} : positions[at];
+      if (position === null || position === undefined) return Promise.resolve(NOTHING);
+      if (peer === undefined) return searchOwn(owner, request, position);
+      return askPeer(options, peer, body, pageSize, position, via);
+    });
+    const answers = await Promise.all(sources);
+    const { results, next } = mergeAnswers(answers, pageSize);
+    const unanswered = answers.flatMap((answer) => answer.unanswered ?? []);
+    return {
+      results,
+      ...(federation === "referrals" && { referrals: peers.map(toReferral) }),
+      ...(next !== undefined && { pageToken: encodePageToken(digest, { p: next }) }),
+      ...(unanswered.length > 0 && { unanswered: unanswered.map(({ url, reason }) => ({ url, reason })) }),
+    };
+  };
+}
+
+function readPositions(token: string, digest: string, count: number): readonly (JsonObject | null)[] {
+  const { p } = decodePageToken(token, digest);
+  const positions = listOf(p).filter((one): one is JsonObject | null => one === null || isObject(one));
+  if (positions.length !== count) throw invalidPageToken();
+  return positions;
+}
+
+/** The best of all, each agent once; an agent of this registry stands for itself in others. */
+function mergeAnswers(answers: readonly Answer[], size: number) {
+  const queues = answers.map(({ results }) => ({ results, taken: 0 }));
+  const known = new Set<unknown>();
+  const merged: JsonObject[] = [];
+  while (merged.length < size) {
+    const heads = queues.flatMap((queue) => {
+      const head = queue.results[queue.taken];
+      return head === undefined ? [] : [{ queue, head }];
+    });
+    const [first, ...others] = heads;
+    if (first === undefined) break;
+    const best = others.reduce((one, other) => (scoreOf(other.head) > scoreOf(one.head) ? other : one), first);
+    best.queue.taken++;
+    const { identifier } = best.head;
+    if (!known.has(identifier)) merged.push(best.head);
+    known.add(identifier);
+  }
+  const next = answers.map(({ positionAfter }, at) => positionAfter(queues[at]?.taken ?? 0));
+  return { results: merged, next: next.every((position) => position === null) ? undefined : next };
+}
+
+const scoreOf = ({ score }: JsonObject) => (typeof score === "number" ? score : 0);
+
+async function askPeer(
+  { fetch, instance, log, deadlineMs = DEADLINE_MS }: FederationOptions,
+  peer: string,
+  { query }: JsonObject,
+  pageSize: number,
+  position: JsonObject,
+  via: readonly string[],
+): Promise<Answer> {
+  const { t: token, n = 0 } = position;
+  const skipped = Number.isSafeInteger(n) && Number(n) >= 0 ? Number(n) : 0;
+  const size = Math.min(MAX_RESULTS, pageSize + skipped);
+  const request = { query, federation: "none", pageSize: size, ...(typeof token === "string" && { pageToken: token }) };
+  try {
+    const response = await fetch(`${peer}/search`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json",
+        [VIA_HEADER]: [...via, instance].join(","),
+      },
+      body: JSON.stringify(request),
+      // Those behind it have to answer in time for this one to answer in time.
+      signal: AbortSignal.timeout(deadlineMs / 2 ** via.length),
+    });
+    const text = await response.text();
+    if (response.status !== 200) return noAnswer(peer, `HTTP ${response.status}`, log);
+    return readAnswer(parseJson(text), peer, position, skipped) ?? noAnswer(peer, "not understood", log);
+  } catch (error) {
+    return noAnswer(peer, describeFailure(error), log);
+  }
+}
+
+function readAnswer(value: unknown, peer: string, position: JsonObject, skipped: number): Answer | undefined {
+  if (!isObject(value) || !Array.isArray(value.results)) return undefined;
+  const results = listOf(value.results)
+    .slice(0, MAX_RESULTS)
+    .map((item) => toResult(item, peer))
+    .filter((item) => item !== undefined);
+  // What another registry ranks in a strange order is taken as it comes.
+  let least = 100;
+  const ranked = results.map((result) => {
+    least = Math.min(least, scoreOf(result));
+    return { ...result, score: least };
+  });
+  const { pageToken } = value;
+  const unanswered = listOf(value.unanswered).flatMap((one) => {
+    const { url, reason } = isObject(one) ? one : {};
+    return typeof url === "string" && typeof reason === "string" ? [{ url, reason }] : [];
+  });
+  return {
+    results: ranked.slice(skipped),
+    positionAfter(count) {
+      if (skipped + count < ranked.length) return { ...position, n: skipped + count };
+      return typeof pageToken === "string" ? { t: pageToken } : null;
+    },
+    unanswered,
+  };
+}
+
+/** An entry of another registry; undefined for what is not one. */
+function toResult(item: unknown, peer: string): JsonObject | undefined {
+  if (!isObject(item)) return undefined;
+  const { identifier, displayName, type, url, data, score, source } = item;
+  if (typeof identifier !== "string" || typeof displayName !== "string" || typeof type !== "string") return undefined;
+  if ((typeof url === "string") === isObject(data)) return undefined;
+  const points = typeof score === "number" && Number.isFinite(score) ? Math.round(score) : 0;
+  return { ...item, score: Math.min(100, Math.max(0, points)), source: typeof source === "string" ? source : peer };
+}
+
+function noAnswer(url: string, reason: string, log: Log): Answer {
+  log.debug({ peer: url, reason }, "A registry did not answer.");
+  return { ...NOTHING, unanswered: [{ url, reason }] };
+}
+
+function describeFailure(error: unknown): string {
+  if (error instanceof JsonParseError) return "not understood";
+  if (error instanceof Error && /^(?:Timeout|Abort)Error$/.test(error.name)) return "timeout";
+  return error instanceof GuardedFetchError ? error.code : "unreachable";
+}
+
+export function toReferral(peer: string): JsonObject {
+  const place = new URL(peer);
+  const segments = [place.port, ...place.pathname.split("/")].filter((segment) => /^[A-Za-z0-9._-]+$/.test(segment));
+  return {
+    identifier: ["urn:air", toPublisher(place), ...segments.filter((one) => one !== "registry"), "registry"].join(":"),
+    displayName: `Registry at ${place.host}`,
+    type: REGISTRY_MEDIA_TYPE,
+    url: `${peer}/search`,
+  };
+}

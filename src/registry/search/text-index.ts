@@ -1,0 +1,176 @@
+import { impactOf, MAX_IMPACT, Postings, slotOf } from "./postings.ts";
+import { tokenize } from "./tokenize.ts";
+
+/** A text of a document and how much its words count. */
+export interface WeightedText {
+  readonly text: string;
+  readonly weight: number;
+}
+
+/** A document in the order of relevance. */
+export interface Match {
+  readonly slot: number;
+  /** Above 0; comparable within one query. */
+  readonly score: number;
+}
+
+/** BM25 with its usual constants. The average length is fixed, so that an impact never has to be computed again. */
+const SATURATION = 1.2;
+const LENGTH_NORMALISATION = 0.5;
+const AVERAGE_LENGTH = 120;
+
+const MAX_QUERY_TERMS = 32;
+/** How many matches are ranked; those beyond have less weighty words in common with the query. */
+const MAX_RANKED = 10_000;
+/** How many postings are read in the order of their impacts. */
+const MAX_READ = 400_000;
+/** A match is relevant if it has at least this part of the score of the best. */
+const CUTOFF = 0.2;
+
+interface QueryTerm {
+  readonly weight: number;
+  readonly data: Uint32Array;
+  /** The posting that is next, downwards. */
+  at: number;
+}
+
+/**
+ * Ranks documents by BM25, score at a time: the postings of all words of a query are taken in the order of their
+ * impacts, and after a fixed number of them the ranking is good enough. So a query costs the same among a million
+ * documents as among ten thousand.
+ */
+export class TextIndex {
+  /** A single number for a term of one document, as most terms are. */
+  #postings = new Map<string, Postings | number>();
+  #scores = new Float64Array(1_024);
+  #documents = 0;
+
+  /** `slots` are reused only after `remap`. */
+  add(slot: number, texts: readonly WeightedText[]): void {
+    const frequencies = new Map<string, number>();
+    let length = 0;
+    for (const { text, weight } of texts) {
+      for (const term of tokenize(text)) {
+        frequencies.set(term, (frequencies.get(term) ?? 0) + weight);
+        length += weight;
+      }
+    }
+    const norm = SATURATION * (1 - LENGTH_NORMALISATION + (LENGTH_NORMALISATION * length) / AVERAGE_LENGTH);
+    for (const [term, frequency] of frequencies) {
+      this.#addPosting(term, slot, Math.max(1, Math.round((MAX_IMPACT * frequency) / (frequency + norm))));
+    }
+    this.#documents++;
+    if (slot >= this.#scores.length) {
+      // All are 0 between queries.
+      this.#scores = new Float64Array(Math.max(slot + 1, this.#scores.length * 2));
+    }
+  }
+
+  #addPosting(term: string, slot: number, impact: number): void {
+    const known = this.#postings.get(term);
+    if (known === undefined) {
+      const single = new Postings(1);
+      single.add(slot, impact);
+      this.#postings.set(term, single.read().data[0] as number);
+    } else if (typeof known === "number") {
+      const several = new Postings();
+      several.add(slotOf(known), impactOf(known));
+      several.add(slot, impact);
+      this.#postings.set(term, several);
+    } else known.add(slot, impact);
+  }
+
+  /** Call when a document is gone; its postings stay until `remap`. */
+  remove(): void {
+    this.#documents--;
+  }
+
+  /** Moves every document to its new slot; those with a negative one are gone. */
+  remap(newSlot: Int32Array): void {
+    const kept = new Map<string, Postings | number>();
+    for (const [term, list] of this.#postings) {
+      if (typeof list === "number") {
+        const slot = newSlot[slotOf(list)] as number;
+        if (slot < 0) continue;
+        const single = new Postings(1);
+        single.add(slot, impactOf(list));
+        kept.set(term, single.read().data[0] as number);
+        continue;
+      }
+      const moved = list.remapped(newSlot);
+      if (moved.length > 0) kept.set(term, moved);
+    }
+    this.#postings = kept;
+  }
+
+  /** All relevant documents that are accepted, in no order. Undefined: the text has no words. */
+  search(text: string, accept: (slot: number) => boolean): readonly Match[] | undefined {
+    const terms = [...new Set(tokenize(text, true))].slice(0, MAX_QUERY_TERMS);
+    if (terms.length === 0) return undefined;
+    const found: number[] = [];
+    const scores = this.#scores;
+    const queue: QueryTerm[] = [];
+    let ideal = 0;
+    const score = (posting: number, weight: number) => {
+      const slot = slotOf(posting);
+      const before = scores[slot] as number;
+      if (before === 0) {
+        if (found.length >= MAX_RANKED || !accept(slot)) return;
+        found.push(slot);
+      }
+      scores[slot] = before + weight * impactOf(posting);
+    };
+    for (const term of terms) {
+      const list = this.#postings.get(term);
+      if (list === undefined) continue;
+      const frequency = typeof list === "number" ? 1 : list.length;
+      const weight = Math.log(1 + (this.#documents - Math.min(frequency, this.#documents) + 0.5) / (frequency + 0.5));
+      ideal += weight;
+      if (typeof list === "number") {
+        score(list, weight);
+        continue;
+      }
+      const { data, sorted, length } = list.read();
+      for (let at = sorted; at < length; at++) score(data[at] as number, weight);
+      queue.push({ weight, data, at: sorted - 1 });
+    }
+    rankByImpact(queue, score);
+    const matches = found.map((slot) => ({ slot, score: toRelevance(scores[slot] as number, ideal) }));
+    for (const slot of found) scores[slot] = 0;
+    const best = matches.reduce((most, match) => Math.max(most, match.score), 0);
+    return matches.filter((match) => match.score >= best * CUTOFF);
+  }
+}
+
+/** Postings of one impact at a time, those that add most to a score first. */
+function rankByImpact(queue: readonly QueryTerm[], score: (posting: number, weight: number) => void): void {
+  for (let left = MAX_READ; left > 0; ) {
+    let next: QueryTerm | undefined;
+    let most = 0;
+    for (const term of queue) {
+      const gain = term.at < 0 ? 0 : term.weight * impactOf(term.data[term.at] as number);
+      if (gain > most) {
+        next = term;
+        most = gain;
+      }
+    }
+    if (next === undefined) return;
+    const { data, weight } = next;
+    const impact = impactOf(data[next.at] as number);
+    let { at } = next;
+    for (; at >= 0 && left > 0; at--, left--) {
+      const posting = data[at] as number;
+      if (impactOf(posting) !== impact) break;
+      score(posting, weight);
+    }
+    next.at = at;
+  }
+}
+
+/** What a document would need that has every word of the query in its name. */
+const IDEAL_PART = 0.75;
+
+/** Between 0 and 1. */
+function toRelevance(score: number, ideal: number): number {
+  return Math.min(1, score / (ideal * MAX_IMPACT * IDEAL_PART));
+}

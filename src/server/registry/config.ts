@@ -1,0 +1,120 @@
+/** The section `registry` of a configuration. */
+
+import { z } from "zod";
+import { hasUserInfo } from "../../auth/verify/jwt.ts";
+import { SIGNATURE_POLICIES } from "../../client/options.ts";
+import { formatDuration } from "../../model/duration.ts";
+import { VISIBILITIES } from "../../registry/entry.ts";
+import { DEFAULT_REGISTRY_LIMITS } from "../../registry/registry.ts";
+import { count, optional, text, wait } from "../../yaml/value-types.ts";
+import { membersOf, type ShownValues } from "../config/shown-values.ts";
+import type { RegistryServeOptions } from "./open-registry.ts";
+
+const BASE_ERROR = "must be an http or https address without login, query or fragment";
+const base = z
+  .url({ protocol: /^https?$/, error: BASE_ERROR })
+  .refine((url) => !hasUserInfo(url) && !/[?#]/.test(url), { error: BASE_ERROR })
+  .transform((url) => url.replace(/\/+$/, ""));
+
+const ORIGIN_ERROR = "must be an https origin such as https://keys.example.com";
+const origin = z
+  .url({ protocol: /^https$/, error: ORIGIN_ERROR })
+  .refine((url) => URL.canParse(url) && new URL(url).origin === url.replace(/\/$/, "").toLowerCase(), {
+    error: ORIGIN_ERROR,
+  });
+
+export const agentVisibility = optional(
+  z.enum(VISIBILITIES),
+  "Whether the registry and the catalog list the agent: `public` (default) or `private`, which only hides it.",
+);
+
+const settings = z.strictObject({
+  peers: z
+    .array(base)
+    .default([])
+    .describe("Other registries that a search also asks, by base URL such as `https://agents.example.com/registry`."),
+  allowPrivateTargets: optional(
+    z.boolean(),
+    "Allow cards in private networks and on this machine; anyone who may register can then make the server read there. Default: only for a server that only this machine can reach.",
+  ),
+  visibility: z
+    .enum(VISIBILITIES)
+    .default("private")
+    .describe(
+      "Who sees agents that are registered without `visibility`: their owner (`private`) or every caller (`public`).",
+    ),
+  refresh: wait.prefault("10m").describe("How often the cards of registered agents are read again."),
+  agentsPerOwner: count
+    .default(DEFAULT_REGISTRY_LIMITS.agentsPerOwner)
+    .describe("Agents that one owner may have registered; more are answered with 429."),
+  agents: count.default(DEFAULT_REGISTRY_LIMITS.agents).describe("Agents in the registry, of all owners together."),
+  signatures: z
+    .enum(SIGNATURE_POLICIES)
+    .default("prefer")
+    .describe(
+      "Cards that are refused: those that no trusted key has signed (`require`), those with an invalid signature (`prefer`), none for their signature (`ignore`).",
+    ),
+  keyFiles: optional(
+    z.array(text),
+    "Files with public keys that are trusted to sign cards: PEM, JWK or JWK set, relative to this file.",
+  ),
+  jkuOrigins: optional(z.array(origin), "Origins from which key sets that signatures refer to are fetched."),
+});
+
+const REGISTRY_ERROR = "must be false or the settings of the registry";
+const off = z
+  .boolean()
+  .refine((value) => !value, { error: REGISTRY_ERROR })
+  .transform(() => false as const);
+export const registry = z
+  .union([off, settings], { error: REGISTRY_ERROR })
+  .prefault({})
+  .describe("The registry of agents at `/registry`; `false` serves none.");
+
+/** The same as an option of `serve`. */
+export const registryOptions = z.union([
+  off,
+  z.strictObject({
+    peers: z.array(base).optional(),
+    allowPrivateTargets: z.boolean().optional(),
+    visibility: z.enum(VISIBILITIES).optional(),
+    refreshMs: z.number().min(1).optional(),
+    agentsPerOwner: count.optional(),
+    agents: count.optional(),
+    signatures: z.enum(SIGNATURE_POLICIES).optional(),
+    cardKeys: z.array(z.record(z.string(), z.unknown())).optional(),
+    keyFiles: z.array(text).optional(),
+    jkuOrigins: z.array(origin).optional(),
+    unlisted: z.array(text).optional(),
+  } satisfies Record<keyof RegistryServeOptions, z.ZodType>),
+]);
+
+export type ParsedRegistry = z.output<typeof registry>;
+
+/** `unlisted` are the agents whose `visibility` is `private`. */
+export function toRegistryConfig(
+  parsed: ParsedRegistry,
+  unlisted: readonly string[],
+  absolute: (file: string) => string,
+) {
+  if (parsed === false) return false as const;
+  const { refresh, keyFiles, ...rest } = parsed;
+  return {
+    ...rest,
+    refreshMs: refresh,
+    ...(keyFiles && { keyFiles: keyFiles.map(absolute) }),
+    ...(unlisted.length > 0 && { unlisted }),
+  };
+}
+
+export type RegistryConfig = ReturnType<typeof toRegistryConfig>;
+
+export function* registryValues(config: RegistryConfig): ShownValues {
+  if (config === false) {
+    yield ["registry", false];
+    return;
+  }
+  const { refreshMs, unlisted: _, ...rest } = config;
+  yield* membersOf("registry", rest);
+  yield ["registry.refresh", formatDuration(refreshMs)];
+}

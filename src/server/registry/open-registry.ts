@@ -1,0 +1,199 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { createGuardedFetch } from "../../auth/guarded-fetch/guarded-fetch.ts";
+import { parsePublicKeys } from "../../auth/signatures/keys.ts";
+import type { HttpServing } from "../../dialects/contract.ts";
+import { ANONYMOUS } from "../../model/caller.ts";
+import type { Clock, IdGenerator, Log, Meter } from "../../model/ports.ts";
+import { createCardSource, MAX_CARD_BYTES, type TrustOptions } from "../../registry/card-source.ts";
+import { REGISTRY_MEDIA_TYPE, toCatalogEntry } from "../../registry/catalog.ts";
+import type { RegistryRecords } from "../../registry/changes.ts";
+import { type RegistryEntry, serverEntryId, toPublisher, type Visibility } from "../../registry/entry.ts";
+import { createFederatedSearch } from "../../registry/federate.ts";
+import { DEFAULT_REGISTRY_TIMES } from "../../registry/health.ts";
+import { DEFAULT_REGISTRY_LIMITS, Registry, type RegistryLimits } from "../../registry/registry.ts";
+import { type ExchangeRequest, type FullReply, jsonReply } from "../../wire/exchange.ts";
+import type { Admission } from "../access/admission.ts";
+import type { ServedAgentService } from "../agent-service.ts";
+import type { AuditLog } from "../audit/audit-log.ts";
+import type { Upstreams } from "../upstreams.ts";
+import { createRegistryRoutes, REGISTRY_PATH } from "./routes.ts";
+
+/** The registry of a server: its own agents, and those that callers register. */
+export interface RegistryServeOptions extends TrustOptions, Partial<RegistryLimits> {
+  /** Other registries that a search also asks, by their base URLs. They may be in private networks. */
+  readonly peers?: readonly string[];
+  /**
+   * Let cards be in private networks and on this machine. Anyone who may register can then make the server read there;
+   * default: only where no other machine may call.
+   */
+  readonly allowPrivateTargets?: boolean;
+  /** Who may see an agent that is registered without saying so. Default: `private`, its owner only. */
+  readonly visibility?: Visibility;
+  /** How often cards are read again. Default: ten minutes. */
+  readonly refreshMs?: number;
+  /** Files with public keys that are trusted to sign cards, besides `cardKeys`: PEM, JWK or JWK set. */
+  readonly keyFiles?: readonly string[];
+  /** Names of agents of this server that are not listed. */
+  readonly unlisted?: readonly string[];
+}
+
+interface RegistryParts {
+  readonly records: RegistryRecords;
+  readonly services: ReadonlyMap<string, ServedAgentService>;
+  readonly defaultName: string;
+  readonly upstreams: Pick<Upstreams, "statuses">;
+  readonly baseUrl: () => string;
+  readonly local?: boolean;
+  /** Whether callers without credentials are served. */
+  readonly isOpen: boolean;
+  readonly admission: Admission;
+  readonly audit: AuditLog | undefined;
+  readonly clock: Clock;
+  readonly ids: IdGenerator;
+  readonly random: () => number;
+  readonly log: Log;
+  readonly meter: Meter;
+  readonly keepAliveMs: number;
+  readonly maxWatches: number;
+}
+
+export const CATALOG_PATH = "/.well-known/ai-catalog.json";
+/** Entries of the catalog at most; there may be more in the registry, which it refers to. */
+const MAX_CATALOG = 1_000;
+const MAX_PEER_BYTES = 4 * 1024 * 1024;
+const MAX_REDIRECTS = 3;
+const FETCH_TIMEOUT_MS = 10_000;
+
+/** Not started: `registry.open()` reads what is stored. */
+export async function openRegistry(options: RegistryServeOptions, parts: RegistryParts) {
+  const { baseUrl, ids, local, log } = parts;
+  const { peers: given = [], refreshMs = DEFAULT_REGISTRY_TIMES.refreshMs } = options;
+  const peers = given.map((peer) => peer.replace(/\/+$/, ""));
+  const limited = { maxRedirects: MAX_REDIRECTS, timeoutMs: FETCH_TIMEOUT_MS };
+  const allowPrivate = options.allowPrivateTargets ?? local === true;
+  const own = createServerEntries(options.unlisted ?? [], parts);
+  const source = () => `${baseUrl()}/${REGISTRY_PATH}`;
+  const registry = new Registry({
+    ...parts,
+    cards: createCardSource({
+      fetch: createGuardedFetch({ ...limited, allowPrivate, maxBytes: MAX_CARD_BYTES }),
+      trust: { ...options, cardKeys: [...(options.cardKeys ?? []), ...(await readKeys(options.keyFiles ?? []))] },
+    }),
+    limits: {
+      agents: options.agents ?? DEFAULT_REGISTRY_LIMITS.agents,
+      agentsPerOwner: options.agentsPerOwner ?? DEFAULT_REGISTRY_LIMITS.agentsPerOwner,
+    },
+    times: { ...DEFAULT_REGISTRY_TIMES, refreshMs },
+    visibility: options.visibility ?? "private",
+    serverEntries: own.list,
+    serverEntryAt: own.findByUrl,
+  });
+  // The operator has named the peers, so that they may be anywhere.
+  const allow = peers.map((peer) => new URL(peer).hostname);
+  const fetch = createGuardedFetch({ ...limited, allowPrivate, allow, maxBytes: MAX_PEER_BYTES });
+  const search = createFederatedSearch({ registry, peers, fetch, log, instance: ids.node(), source });
+  const serving: HttpServing = createRegistryRoutes({ ...parts, registry, search, source });
+  return { registry, serving, catalog: createCatalogRoute(registry, parts, own.list) };
+}
+
+async function readKeys(files: readonly string[]) {
+  const keys = files.map(async (file) => parsePublicKeys(await readFile(file, "utf8"), `The file ${file}`));
+  return (await Promise.all(keys)).flat();
+}
+
+function createServerEntries(unlisted: readonly string[], parts: RegistryParts) {
+  const { baseUrl, clock, defaultName, services, upstreams } = parts;
+  const known = new Map<string, RegistryEntry>();
+  const startedAt = clock.now();
+  const urlOf = (name: string) => `${baseUrl()}/agents/${encodeURIComponent(name)}`;
+
+  function entryOf(name: string, service: ServedAgentService, statuses = upstreams.statuses): RegistryEntry {
+    const { card } = service;
+    const health = statuses.get(name)?.reachable === false ? "stale" : "up";
+    const before = known.get(name);
+    if (before?.card === card && before.health === health) return before;
+    const entry: RegistryEntry = {
+      id: serverEntryId(name),
+      owner: "",
+      visibility: unlisted.includes(name) ? "private" : "public",
+      source: "server",
+      url: `${urlOf(name)}/.well-known/agent-card.json`,
+      card,
+      probe: false,
+      health,
+      createdAt: startedAt,
+      updatedAt: before === undefined ? startedAt : before.card === card ? before.updatedAt : clock.now(),
+      failures: 0,
+      signature: { status: card.signatures === undefined ? "absent" : "unchecked" },
+      findings: [],
+    };
+    known.set(name, entry);
+    return entry;
+  }
+
+  return {
+    list() {
+      const { statuses } = upstreams;
+      return Array.from(services, ([name, service]) => entryOf(name, service, statuses));
+    },
+    findByUrl(url: string): RegistryEntry | undefined {
+      if (!URL.canParse(url)) return undefined;
+      const base = new URL(url).href.replace(/\/\.well-known\/agent(?:-card)?\.json$/, "").replace(/\/+$/, "");
+      const name =
+        [...services.keys()].find((one) => urlOf(one) === base) ?? (base === baseUrl() ? defaultName : undefined);
+      const service = name === undefined ? undefined : services.get(name);
+      return name === undefined || service === undefined ? undefined : entryOf(name, service);
+    },
+  };
+}
+
+/** What this server offers, for anyone; the agents that others have registered only if anyone may call. */
+function createCatalogRoute(
+  registry: Registry,
+  { baseUrl, isOpen }: RegistryParts,
+  own: () => readonly RegistryEntry[],
+) {
+  let cached: { readonly version: number; readonly own: readonly RegistryEntry[]; readonly body: string } | undefined;
+
+  async function documentOf(): Promise<string> {
+    const { version } = registry;
+    const entries = own();
+    const isSame = cached?.version === version && entries.every((entry, at) => cached?.own[at] === entry);
+    if (cached !== undefined && isSame) return cached.body;
+    const listed = isOpen
+      ? await registry.catalog(ANONYMOUS.owner, MAX_CATALOG)
+      : entries.filter(({ visibility }) => visibility === "public");
+    const place = new URL(baseUrl());
+    const document = {
+      specVersion: "1.0",
+      host: { displayName: `Agents at ${place.host}` },
+      entries: [toRegistryEntry(place, baseUrl()), ...listed.map(toCatalogEntry).map(({ id: _, ...entry }) => entry)],
+    };
+    const body = JSON.stringify(document);
+    cached = { version, own: entries, body };
+    return body;
+  }
+
+  return async (exchange: ExchangeRequest): Promise<FullReply> => {
+    const body = await documentOf();
+    const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 27)}"`;
+    const headers = { "cache-control": "public, max-age=60", etag };
+    const isKnown = (exchange.headers["if-none-match"] ?? "").split(",").some((one) => {
+      const tag = one.trim().replace(/^W\//, "");
+      return tag === etag || tag === "*";
+    });
+    return isKnown ? { status: 304, headers, body: undefined } : jsonReply(200, body, headers);
+  };
+}
+
+function toRegistryEntry(place: URL, baseUrl: string) {
+  const spaces = [place.port, ...place.pathname.split("/")].filter((one) => /^[A-Za-z0-9._-]+$/.test(one));
+  return {
+    identifier: ["urn:air", toPublisher(place), ...spaces, REGISTRY_PATH].join(":"),
+    displayName: `Registry at ${place.host}`,
+    type: REGISTRY_MEDIA_TYPE,
+    url: `${baseUrl}/${REGISTRY_PATH}/`,
+    description: "Search and registration of agents.",
+  };
+}
