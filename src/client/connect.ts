@@ -1,3 +1,4 @@
+import { createTlsFetch, withoutCertificate } from "../auth/login/client-certificate.ts";
 import type { AgentCard } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
 import { type Loss, refusedLosses } from "../model/loss.ts";
@@ -24,7 +25,7 @@ import {
 import { trackHops } from "./run-hops.ts";
 import { createAuthenticatedCarrier, createAuthenticatedExchanger, lowerCaseNames } from "./transport/authenticate.ts";
 import { createCredentialGate, createRedirectGuard } from "./transport/credential-origins.ts";
-import { sharedGrpcCarrier } from "./transport/grpc-carrier.ts";
+import { createGrpcCarrier, sharedGrpcCarrier } from "./transport/grpc-carrier.ts";
 import { createGrpcTransport } from "./transport/grpc-transport.ts";
 import { createHttpTransport } from "./transport/http-transport.ts";
 import { createTracer } from "./transport/trace.ts";
@@ -86,20 +87,27 @@ function createTransportFactory(
   notify: (notice: Notice) => void,
 ): (candidate: Candidate) => Transport {
   const headers = lowerCaseNames(options.headers);
-  const { authCode, credentials, keys } = options;
-  const proves = (credentials ?? keys ?? authCode) !== undefined;
+  const { authCode, credentials, keys, tls } = options;
+  const proves = (credentials ?? keys ?? authCode ?? tls?.cert) !== undefined;
   const hasAny = proves || Object.keys(headers).length > 0;
   const mayHaveCredentials = createCredentialGate(options);
+  const fetch = options.fetch ?? globalThis.fetch;
   const plain = {
-    exchange: createFetchExchanger(createRedirectGuard(options.fetch ?? globalThis.fetch)),
-    carrier: sharedGrpcCarrier(),
+    exchange: createFetchExchanger(
+      createRedirectGuard(tls === undefined ? fetch : createTlsFetch(fetch, tls, (url) => mayHaveCredentials({ url }))),
+    ),
+    carrier: tls === undefined ? sharedGrpcCarrier() : createGrpcCarrier({ tls: withoutCertificate(tls) }),
   };
-  const authenticated = credentials && {
-    exchange: createAuthenticatedExchanger(plain.exchange, credentials),
-    carrier: createAuthenticatedCarrier(plain.carrier, credentials),
-  };
+  const identified = tls?.cert === undefined ? plain : { ...plain, carrier: createGrpcCarrier({ tls }) };
+  const trusted = credentials
+    ? {
+        exchange: createAuthenticatedExchanger(identified.exchange, credentials),
+        carrier: createAuthenticatedCarrier(identified.carrier, credentials),
+      }
+    : identified;
+  const signalled = signalledVersion(options);
   const setup: TransportSetup = {
-    headers,
+    headers: { ...signalled, ...headers },
     keys,
     authCode,
     extensions: options.extensions ?? [],
@@ -118,14 +126,19 @@ function createTransportFactory(
   return (candidate) => {
     const { address, calling, interface: chosen } = candidate;
     const isTrusted = !hasAny || mayHaveCredentials({ url: chosen.url, address });
-    const own = isTrusted ? setup : { ...setup, headers: {}, keys: undefined, authCode: undefined };
-    const { carrier, exchange } = (isTrusted ? authenticated : undefined) ?? plain;
+    const own = isTrusted ? setup : { ...setup, headers: signalled, keys: undefined, authCode: undefined };
+    const { carrier, exchange } = isTrusted ? trusted : plain;
     const transport =
       address === undefined
         ? createHttpTransport(calling, chosen, exchange, own)
         : createGrpcTransport(calling, chosen, address, carrier, own);
     return isTrusted ? transport : runBeforeEach(transport, () => notifyWithheld(chosen));
   };
+}
+
+/** From 1.0 on every request names its version; earlier dialects do only for a caller that requires that version. */
+function signalledVersion({ version }: TransportOptions): Readonly<Record<string, string>> {
+  return version?.startsWith("0.") === true ? { "a2a-version": version } : {};
 }
 
 /** Notifies when a call is made, not when the interface is listed: a card may list many that are never called. */

@@ -1,3 +1,4 @@
+import type { ClientTlsOptions } from "../auth/login/client-certificate.ts";
 import type { CredentialProvider } from "../auth/login/contract.ts";
 import type { PublicJwk } from "../auth/signatures/keys.ts";
 import type { AgentCard } from "../model/card.ts";
@@ -32,7 +33,10 @@ export interface Notice {
   readonly loss?: Loss;
 }
 
-/** A request or a response, for debugging. Headers that may hold credentials are redacted. */
+/**
+ * A request or a response, for debugging. Headers that may hold credentials are redacted. A streamed response is
+ * followed by one for each of its messages, which has a body and no status.
+ */
 export interface ExchangeTrace {
   readonly direction: "request" | "response";
   /** An HTTP method, or `gRPC`. */
@@ -41,7 +45,7 @@ export interface ExchangeTrace {
   /** HTTP status, or gRPC status code. */
   readonly status?: number;
   readonly headers: Record<string, string>;
-  /** Absent for a streamed response; for gRPC only its size. */
+  /** Absent for the beginning of a streamed response; for gRPC, the content of the message as JSON, and its size. */
   readonly body?: string;
 }
 
@@ -60,6 +64,11 @@ export interface CardOptions {
   readonly credentials?: CredentialProvider;
   /** Replaces the global `fetch`; use `createGuardedFetch()` for cards from untrusted sources. */
   readonly fetch?: typeof globalThis.fetch;
+  /**
+   * A client certificate and authorities to trust, over HTTP and gRPC. The certificate is presented where credentials
+   * may be sent. A `fetch` of your own must pass on `dispatcher`.
+   */
+  readonly tls?: ClientTlsOptions;
   /** Timeout for the headers of a response, and again for its body unless that is a stream. Default: 60,000. */
   readonly timeoutMs?: number;
   /** Attempts and delays for requests that are safe to repeat. Default: 4 attempts, streams 12. */
@@ -116,6 +125,7 @@ const CONNECT_OPTION_NAMES = {
   headers: true,
   credentials: true,
   fetch: true,
+  tls: true,
   timeoutMs: true,
   retry: true,
   signal: true,

@@ -279,7 +279,12 @@ test("gRPC is used where the card prefers it, with credentials and traces withou
   expect(server.calls[0]?.metadata.get("authorization")).toEqual(["Bearer secret"]);
   const url = `grpc://${server.authority}/${SERVICE}/SendMessage`;
   expect(traces.slice(0, 2)).toEqual([`request gRPC ${url}  [redacted]`, `response gRPC ${url} 0 `]);
-  expect(traces).toHaveLength(4);
+  const streamed = `grpc://${server.authority}/${SERVICE}/SendStreamingMessage`;
+  expect(traces.slice(2)).toEqual([
+    `request gRPC ${streamed}  [redacted]`,
+    `response gRPC ${streamed} 0 `,
+    ...Array.from({ length: 2 }, () => `response gRPC ${streamed}  `),
+  ]);
 });
 
 test("gRPC that is not there, or not this service, gives way to JSON-RPC; an error of the agent does not", async () => {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
+import { createTlsFetch } from "../../auth/login/client-certificate.ts";
 import type { CardVerification } from "../../auth/signatures/verify-card.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
@@ -35,7 +36,7 @@ async function findCard(target: string, options: CardOptions): Promise<FetchedCa
   if (place.kind === "file") return readCardFile(place.path, options);
   const unpublished = unpublishedCard(options.dialect, place.address);
   if (unpublished !== undefined) return { card: unpublished, url: place.address, raw: JSON.stringify(unpublished) };
-  const source = createCardSource(options);
+  const source = createCardSource(options, place.urls);
   const failures: ConnectionError[] = [];
   let unsuitable: FetchedCard | undefined;
   for (const url of place.urls) {
@@ -68,19 +69,26 @@ interface CardSource {
   readonly tracer: Tracer | undefined;
 }
 
-function createCardSource(options: CardOptions): CardSource {
-  const fetch = options.fetch ?? globalThis.fetch;
+function createCardSource(options: CardOptions, urls: readonly string[]): CardSource {
+  const fetch = createCardFetch(options, urls);
   const headers = lowerCaseNames(options.headers);
   const plain = createFetchExchanger(createRedirectGuard(fetch), { maxBodyBytes: MAX_CARD_BYTES });
   const { credentials } = options;
   return {
     // The caller chose this address, so it may receive the credentials.
     exchange: credentials === undefined ? plain : createChallengedExchanger(plain, credentials),
-    cache: cacheOf(credentials ?? fetch),
+    cache: cacheOf(credentials ?? options.tls ?? options.fetch ?? globalThis.fetch),
     headers,
     options,
     tracer: createTracer(options.onExchange, headers),
   };
+}
+
+/** The caller chose the address, so its origin may see the certificate; one that it redirects to may not. */
+function createCardFetch({ fetch = globalThis.fetch, tls }: CardOptions, urls: readonly string[]): typeof fetch {
+  if (tls === undefined) return fetch;
+  const origins = new Set(urls.map((url) => new URL(url).origin));
+  return createTlsFetch(fetch, tls, (url) => origins.has(new URL(url).origin));
 }
 
 /** Resolves with an error if there is no card at that URL, so that the next one can be tried. */

@@ -3,8 +3,7 @@
 import type { ClientReadableStream, Metadata, ServiceError } from "@grpc/grpc-js";
 import { CarrierError, NotConnectedError } from "../../wire/exchange.ts";
 import { RPC_CODES, type RpcCall, type RpcMetadata, RpcStatusError } from "../../wire/rpc.ts";
-import type { GrpcAddress } from "./grpc-channels.ts";
-import { type GrpcChannel, GrpcChannels } from "./grpc-channels.ts";
+import { type GrpcAddress, type GrpcChannel, GrpcChannels, type GrpcTlsOptions } from "./grpc-channels.ts";
 
 type Grpc = typeof import("@grpc/grpc-js");
 
@@ -44,11 +43,10 @@ export function sharedGrpcCarrier(): RpcCarrier {
   return shared;
 }
 
-/** `insecure`: certificates are not verified. */
-export function createGrpcCarrier({ insecure = false } = {}): RpcCarrier {
+export function createGrpcCarrier(options: GrpcTlsOptions = {}): RpcCarrier {
   let loading: Promise<{ readonly grpc: Grpc; readonly channels: GrpcChannels }> | undefined;
   const load = () => {
-    loading ??= import("@grpc/grpc-js").then((grpc) => ({ grpc, channels: new GrpcChannels(grpc, insecure) }));
+    loading ??= import("@grpc/grpc-js").then((grpc) => ({ grpc, channels: new GrpcChannels(grpc, options) }));
     return loading;
   };
 

@@ -1,6 +1,7 @@
 /** gRPC channels: one for each address, closed when idle. */
 
 import type { ChannelCredentials, ChannelOptions, Client, VerifyOptions } from "@grpc/grpc-js";
+import { type ClientTlsOptions, trustedAuthorities } from "../../auth/login/client-certificate.ts";
 import { NotConnectedError } from "../../wire/exchange.ts";
 import { isLoopback } from "../../wire/loopback.ts";
 
@@ -13,6 +14,12 @@ export interface GrpcChannel {
   closing: NodeJS.Timeout | undefined;
 }
 
+export interface GrpcTlsOptions {
+  /** Certificates of servers are not verified. */
+  readonly insecure?: boolean;
+  readonly tls?: ClientTlsOptions | undefined;
+}
+
 const IDLE_MS = 30_000;
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 /** Common servers close connections with more frequent keepalive pings while idle. */
@@ -22,11 +29,13 @@ const PROBE_TIMEOUT_MS = 20_000;
 export class GrpcChannels {
   readonly #grpc: Grpc;
   readonly #insecure: boolean;
+  readonly #own: ClientTlsOptions;
   readonly #open = new Map<string, GrpcChannel>();
 
-  constructor(grpc: Grpc, insecure: boolean) {
+  constructor(grpc: Grpc, { insecure, tls }: GrpcTlsOptions) {
     this.#grpc = grpc;
-    this.#insecure = insecure;
+    this.#insecure = insecure ?? false;
+    this.#own = tls ?? {};
   }
 
   /** Acquires a channel for one call; must be released after it. */
@@ -72,8 +81,15 @@ export class GrpcChannels {
   /** `NODE_TLS_REJECT_UNAUTHORIZED=0` disables certificate checks for gRPC too; the library itself ignores it. */
   #tls(): ChannelCredentials {
     const isUnchecked = this.#insecure || process.env.NODE_TLS_REJECT_UNAUTHORIZED === "0";
-    return this.#grpc.credentials.createSsl(null, null, null, isUnchecked ? ANY_CERTIFICATE : {});
+    const { cert, key } = this.#own;
+    const { ca } = trustedAuthorities(this.#own);
+    const [authorities, privateKey, chain] = [ca?.join("\n"), key, cert].map(toBuffer);
+    return this.#grpc.credentials.createSsl(authorities, privateKey, chain, isUnchecked ? ANY_CERTIFICATE : {});
   }
+}
+
+function toBuffer(pem: string | undefined): Buffer | null {
+  return pem === undefined ? null : Buffer.from(pem);
 }
 
 const ANY_CERTIFICATE: VerifyOptions = { rejectUnauthorized: false, checkServerIdentity: () => undefined };

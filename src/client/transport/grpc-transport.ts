@@ -43,7 +43,7 @@ export function createGrpcTransport(
       const { deadline, signal } = settings;
       const options = { signal, timeoutMs: settings.timeoutMs ?? setup.timeoutMs, deadline, silenceMs };
       const attempted: AttemptedCall = { method: "gRPC", url, timeoutMs: options.timeoutMs };
-      tracer?.rpcRequest(url, call.metadata, call.message.byteLength);
+      tracer?.rpcRequest(url, call.metadata, { bytes: call.message.byteLength, content: contentOf(operation) });
       return { ok: true as const, call, options, attempted };
     } catch (error) {
       return encodingFailure(error);
@@ -90,6 +90,7 @@ export function createGrpcTransport(
           if (!answered) tracer?.rpcResponse(url, RPC_CODES.OK, {});
           answered = true;
           const { failure, read } = decodeAll(messages, decodeMessage, report);
+          if (tracer !== undefined) for (const { json } of read) tracer.message({ method: "gRPC", url }, json);
           if (read.length > 0) yield read;
           if (failure !== undefined) throw failure;
         }
@@ -118,8 +119,9 @@ export function createGrpcTransport(
       const { attempted, call, options } = prepared;
       try {
         const answer = await carrier.unary(address, call, options);
-        tracer?.rpcResponse(attempted.url, RPC_CODES.OK, answer.metadata, answer.message.byteLength);
         const { losses, value } = calling.decode(operation.kind, answer.message);
+        const bytes = answer.message.byteLength;
+        tracer?.rpcResponse(attempted.url, RPC_CODES.OK, answer.metadata, { bytes, content: value });
         report(losses);
         return { ok: true, value: value as OutcomeOf<O> };
       } catch (error) {
@@ -137,6 +139,10 @@ export function createGrpcTransport(
       return failure(opened.failure, operation.kind, attempted);
     },
   };
+}
+
+function contentOf({ kind: _, ...content }: Operation): object {
+  return content;
 }
 
 /** Without details the status comes from the server at that address and not from the agent, which would add them. */

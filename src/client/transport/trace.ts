@@ -13,9 +13,16 @@ const SECRET_FIELDS = /"(credentials|token|agentSessionId|agentLoginSessionId|au
 export interface Tracer {
   request(call: ExchangeCall): void;
   response(call: ExchangeCall, answer: ExchangeAnswer, body?: string): void;
-  /** gRPC messages are binary: only their size is traced. */
-  rpcRequest(url: string, metadata: RpcMetadata, bytes: number): void;
-  rpcResponse(url: string, code: number, metadata: RpcMetadata, bytes?: number): void;
+  rpcRequest(url: string, metadata: RpcMetadata, message: RpcMessage): void;
+  rpcResponse(url: string, code: number, metadata: RpcMetadata, message?: RpcMessage): void;
+  /** One message of a streamed response. */
+  message(call: Pick<ExchangeTrace, "method" | "url">, body: string): void;
+}
+
+/** gRPC messages are binary, and secrets in them could not be found: what is traced is their content. */
+interface RpcMessage {
+  readonly bytes: number;
+  readonly content: unknown;
 }
 
 /** All of the caller's `headers` are redacted, whatever their names: many different headers carry credentials. */
@@ -32,13 +39,13 @@ export function createTracer(
     method,
     url: redactTracedUrl(url),
     headers: redact(headers),
-    ...(body === undefined ? {} : { body: body.replace(SECRET_FIELDS, `"$1"$2"${REDACTED}"`) }),
+    ...(body === undefined ? {} : { body: redactBody(body) }),
   });
-  const rpc = (url: string, metadata: RpcMetadata, bytes?: number) => ({
+  const rpc = (url: string, metadata: RpcMetadata, message?: RpcMessage) => ({
     method: "gRPC",
     url,
     headers: redact(Object.entries(metadata)),
-    ...(bytes === undefined ? {} : { body: `(${bytes} bytes)` }),
+    ...(message === undefined ? {} : { body: redactBody(describeMessage(message)) }),
   });
   return {
     request: ({ body, headers, method, url }) =>
@@ -49,10 +56,23 @@ export function createTracer(
         status,
         ...http(method, url, headers instanceof Headers ? headers : [], body),
       }),
-    rpcRequest: (url, metadata, bytes) => onExchange({ direction: "request", ...rpc(url, metadata, bytes) }),
-    rpcResponse: (url, status, metadata, bytes) =>
-      onExchange({ direction: "response", status, ...rpc(url, metadata, bytes) }),
+    rpcRequest: (url, metadata, message) => onExchange({ direction: "request", ...rpc(url, metadata, message) }),
+    rpcResponse: (url, status, metadata, message) =>
+      onExchange({ direction: "response", status, ...rpc(url, metadata, message) }),
+    message: ({ method = "", url = "" }, body) =>
+      onExchange({
+        direction: "response",
+        ...(method === "gRPC" ? { ...rpc(url, {}), body: redactBody(body) } : http(method, url, [], body)),
+      }),
   };
+}
+
+function describeMessage({ bytes, content }: RpcMessage): string {
+  return `${JSON.stringify(content) ?? "{}"} (${bytes} bytes)`;
+}
+
+function redactBody(body: string): string {
+  return body.replace(SECRET_FIELDS, `"$1"$2"${REDACTED}"`);
 }
 
 function redactTracedUrl(url: string): string {

@@ -129,11 +129,13 @@ export async function awaitFirstFrames(
   };
 }
 
+type FrameSetup = Pick<TransportSetup, "report" | "streamSilenceMs"> & Partial<Pick<TransportSetup, "tracer">>;
+
 export function readFrames(
   answer: ExchangeAnswer,
   decoder: FrameDecoder,
   call: ExchangeCall,
-  { report, streamSilenceMs: silenceMs }: Pick<TransportSetup, "report" | "streamSilenceMs">,
+  { report, streamSilenceMs: silenceMs, tracer }: FrameSetup,
 ): FrameReader {
   let silent = false;
   let closing: NodeJS.Timeout | undefined;
@@ -160,6 +162,7 @@ export function readFrames(
 
   function decodeEvent({ data, event, lastEventId }: SseEvent) {
     if (data === "") return { losses: [], value: [] };
+    tracer?.message(call, data);
     return decoder.decode({ data, event, id: lastEventId === "" ? undefined : lastEventId });
   }
 
