@@ -7,7 +7,7 @@ import {
   outputOption,
   type RunCommand,
 } from "./declare-options.ts";
-import { declareTask, EXAMPLE_AGENT as AGENT } from "./declare-task-commands.ts";
+import { EXAMPLE_AGENT as AGENT, declareTask } from "./declare-task-commands.ts";
 import type { PartFlag } from "./session/message-parts.ts";
 
 export function declareAgentCommands(program: Command, run: RunCommand): void {

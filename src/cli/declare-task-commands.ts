@@ -39,6 +39,13 @@ export function declareTask(task: Command, run: RunCommand): void {
   ]);
 
   declareTaskDownload(task.command("download [task-id]"), run);
+  declarePushConfig(
+    task
+      .command("push-config")
+      .description("manage the webhooks that an agent notifies about a task")
+      .helpCommand(false),
+    run,
+  );
 }
 
 function declareTaskList(list: Command, run: RunCommand): void {
@@ -76,4 +83,38 @@ function declareTaskDownload(download: Command, run: RunCommand): void {
   addAgentOptions(download);
   download.action(run(async () => (await import("./commands/task-download.ts")).taskDownload));
   addExamples(download, [[`dragoman task download -a ${EXAMPLE_AGENT} TASK -d results`, "every part into results/"]]);
+}
+
+function declarePushConfig(config: Command, run: RunCommand): void {
+  const create = config
+    .command("create <task>")
+    .description("have the agent notify a webhook about a task")
+    .requiredOption("--url <url>", "address of the webhook")
+    .option("--id <id>", "id of the config (default: the agent assigns one)")
+    .option("--token <token>", "sent with every notification, so that the webhook knows its sender [A2ACLI_TOKEN]")
+    .option("--auth-scheme <scheme>", "HTTP authentication that the webhook requires, e.g. Bearer or Basic")
+    .option("--auth-credentials <value>", "credentials of that scheme; prefer the variable [A2ACLI_AUTH_CREDENTIALS]");
+  addAgentOptions(create);
+  create.action(run(async () => (await import("./commands/push-config.ts")).pushConfigCreate));
+  addExamples(create, [
+    [
+      `dragoman task push-config create -a ${EXAMPLE_AGENT} TASK --url https://hooks.example.com/a2a --token sesame`,
+      "notify a webhook; dragoman push inbox is one to try it with",
+    ],
+  ]);
+
+  const get = config.command("get <task> <config>").description("show one webhook of a task");
+  addAgentOptions(get);
+  get.action(run(async () => (await import("./commands/push-config.ts")).pushConfigGet));
+  addExamples(get, [[`dragoman task push-config get -a ${EXAMPLE_AGENT} TASK CONFIG`, "without its secrets"]]);
+
+  const list = config.command("list <task>").description("list the webhooks of a task");
+  addAgentOptions(list);
+  list.action(run(async () => (await import("./commands/push-config.ts")).pushConfigList));
+  addExamples(list, [[`dragoman task push-config list -a ${EXAMPLE_AGENT} TASK -o json`, "all, as one document"]]);
+
+  const remove = config.command("delete <task> <config>").description("remove a webhook of a task");
+  addAgentOptions(remove);
+  remove.action(run(async () => (await import("./commands/push-config.ts")).pushConfigDelete));
+  addExamples(remove, [[`dragoman task push-config delete -a ${EXAMPLE_AGENT} TASK CONFIG`, "no more notifications"]]);
 }

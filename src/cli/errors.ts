@@ -157,9 +157,7 @@ export function toFailure(error: unknown): Failure {
     return failure(code, `${message}${wait}`, HINTS[error.code], a2aCode);
   }
   if (ConnectionError.is(error)) {
-    const late = error.code === "timeout";
-    const hint = late ? "Allow more time with --timeout, or use --async and follow the task." : null;
-    return failure(CONNECTION_CODES[error.code], message, hint);
+    return failure(CONNECTION_CODES[error.code], message, connectionHint(error));
   }
   if (error instanceof LoginError) return failure(LOGIN_CODES[error.code], message);
   if (error instanceof StoreError) {
@@ -169,6 +167,13 @@ export function toFailure(error: unknown): Failure {
   if (hasErrorCode(error, "EADDRINUSE")) return portInUse(error);
   const [code, hint] = CODES_BY_NAME[error.name] ?? ["A2ACLI_ERR_INTERNAL", null];
   return failure(code, message, hint);
+}
+
+function connectionHint({ code, message }: ConnectionError): string | null {
+  if (code === "timeout") return "Allow more time with --timeout, or use --async and follow the task.";
+  if (code === "unreachable" && message.startsWith("TLS certificate refused"))
+    return "--ca-cert FILE trusts the authority that issued it; --insecure accepts any, for development only.";
+  return null;
 }
 
 function failure(code: string, message: string, hint: string | null = null, a2aCode: number | null = null): Failure {

@@ -61,6 +61,7 @@ describe("the command line", () => {
       "task cancel",
       "task subscribe",
       "task download",
+      "task push-config",
       "auth login",
       "auth logout",
       "auth status",
@@ -84,7 +85,7 @@ describe("the command line", () => {
     const flags = send?.options.map((option) => option.long) ?? [];
     expect(flags).toEqual(
       expect.arrayContaining(
-        `--a2a-version --agent-card --api-key --async --bearer --config --context-id --data --debug --dialect --file --insecure
+        `--a2a-version --agent-card --api-key --async --bearer --ca-cert --client-cert --client-key --config --context-id --data --debug --dialect --file --insecure
         --media-type --metadata --no-wait --output --poll-interval --return-immediately --stream --svc-param --task-id
         --text --timeout --transport --verbose --wait`.split(/\s+/),
       ),

@@ -5,7 +5,8 @@ import type { Output } from "../output.ts";
 import { field } from "../render/text.ts";
 import { agentOrigin, credentialFolder, isLoopbackOrigin, openVault, originOfTarget } from "../session/credentials.ts";
 import { reportResult } from "../session/report.ts";
-import { type ClientFlags, commandLine, resolveCard, type Session, withSession } from "../session/session.ts";
+import { type ClientFlags, resolveCard, type Session, withSession } from "../session/session.ts";
+import { commandLine } from "../settings/read.ts";
 
 /** A stored credential for display, without its secrets. */
 export interface CredentialView {

@@ -6,15 +6,17 @@ import type { CardVerification } from "../../auth/signatures/verify-card.ts";
 import { verifyCardSignatures } from "../../client/card/verify-card.ts";
 import { toSignedForm } from "../../client/dialects.ts";
 import { ConnectionError } from "../../client/errors.ts";
-import type { AgentCard, AgentInterface } from "../../model/card.ts";
+import type { AgentCard } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { type JsonObject, type JsonValue, omitUndefined } from "../../model/json.ts";
 import { CommandError, CommandExit, EXIT, usageError } from "../errors.ts";
 import { ifGiven, readChoice } from "../flag-values.ts";
 import { type Output, printJson } from "../output.ts";
-import { describeVerification, renderCard } from "../render/card.ts";
+import { describeInterface, describeVerification, renderCard } from "../render/card.ts";
 import { field, safeText } from "../render/text.ts";
+import { chooseInterfaces, flagsForOlder } from "../session/choose-interfaces.ts";
 import { readTrustOptions } from "../session/connect-options.ts";
+import { credentialHint, keepDeclaredCredentials } from "../session/credentials.ts";
 import { jsonLayout, reportResult } from "../session/report.ts";
 import { type ClientFlags, connectTo, resolveCard, type Session, withSession } from "../session/session.ts";
 
@@ -38,7 +40,7 @@ export function cardGet(output: Output, flags: CardGetFlags): Promise<void> {
       return;
     }
     const card = extended ?? found.card;
-    const selected = await findSelectedInterface(session, found.card);
+    const selected = await describeSelectedInterface(session, found.card);
     output.write(renderCard(card, selected, describeVerification(verification), session.settings.verbose));
     if (flags.validate === true) output.write("Valid: yes\n");
   });
@@ -56,16 +58,34 @@ async function fetchExtendedCard(session: Session, card: AgentCard): Promise<Age
   if (card.capabilities.extendedAgentCard !== true) {
     throw new ProtocolError("UNSUPPORTED_OPERATION", "The agent's card declares no extended card.");
   }
-  return (await connectTo(session, card)).extendedCard();
+  const { hasAny, settings, withheld } = keepDeclaredCredentials(card, session.settings);
+  const agent = await connectTo(session, card, settings);
+  if (withheld.length > 0 && !(hasAny || session.usesLogin || session.tls?.cert !== undefined)) {
+    throw new CommandError(
+      "A2ACLI_ERR_CREDENTIALS_MISSING",
+      `The extended card was not requested: no security scheme of the card accepts ${withheld.join(" or ")}.`,
+      credentialHint(card),
+    );
+  }
+  return agent.extendedCard();
 }
 
 /** The interface that other commands would use. Having none is shown, and is not an error of this command. */
-async function findSelectedInterface(session: Session, card: AgentCard): Promise<AgentInterface | undefined> {
+async function describeSelectedInterface({ cardUrl, settings }: Session, card: AgentCard): Promise<string> {
+  const { chooseInterfaces: chooseSupported } = await import("../../client/card/choose-interface.ts");
   try {
-    const { binding, tenant, url, version } = (await connectTo(session, card)).interface;
-    return { protocolBinding: binding, protocolVersion: version, url, ...(tenant === undefined ? {} : { tenant }) };
+    const allowed = { ...card, supportedInterfaces: chooseInterfaces(card, settings) };
+    const [{ interface: chosen }] = chooseSupported(allowed, { dialect: settings.dialect, cardUrl }).candidates;
+    const { binding, tenant, url, version } = chosen;
+    return describeInterface({
+      protocolBinding: binding,
+      protocolVersion: version,
+      url,
+      ...omitUndefined({ tenant }),
+    });
   } catch (error) {
-    if (ConnectionError.is(error) || ProtocolError.is(error)) return undefined;
+    if (ConnectionError.is(error)) return "none that is supported";
+    if (ProtocolError.is(error)) return `none without ${flagsForOlder(card).join(" or ") || "another --a2a-version"}`;
     throw error;
   }
 }

@@ -9,7 +9,8 @@ import { type Output, printJson } from "../output.ts";
 import { ChatRenderer, StreamRenderer } from "../render/stream.ts";
 import { quoteForShell } from "../render/text.ts";
 import { follow, subscribeToTask } from "../session/follow.ts";
-import { type ClientFlags, commandLine, openAgent, type Session, withSession } from "../session/session.ts";
+import { type ClientFlags, openAgent, type Session, withSession } from "../session/session.ts";
+import { commandLine } from "../settings/read.ts";
 
 const HELP = "Every line is a message. /cancel ends the current task, /follow watches one that waits, /quit leaves.";
 

@@ -32,7 +32,17 @@ function flagsOf(option: Option): readonly string[] {
   return [option.short, option.long].filter((word) => word !== undefined);
 }
 
-const FILE_OPTIONS = new Set(["--file", "--data", "--config", "--directory", "--agent-card"]);
+const FILE_OPTIONS = new Set([
+  "--file",
+  "--data",
+  "--config",
+  "--directory",
+  "--agent-card",
+  "--card-key",
+  "--client-cert",
+  "--client-key",
+  "--ca-cert",
+]);
 
 /** The values an option accepts, or `file` if it takes a file name. */
 function valuesOf(option: Option): readonly string[] | "file" | undefined {

@@ -13,7 +13,8 @@ import { field, quoteForShell } from "../render/text.ts";
 import { follow, pollTask, subscribeToTask, tryGetTask } from "../session/follow.ts";
 import { statusOf } from "../session/progress.ts";
 import { reportNextStep, reportResult, reportTask } from "../session/report.ts";
-import { type ClientFlags, commandLine, openAgent, type Session, withSession } from "../session/session.ts";
+import { type ClientFlags, openAgent, type Session, withSession } from "../session/session.ts";
+import { commandLine } from "../settings/read.ts";
 
 export interface TaskGetFlags extends ClientFlags {
   readonly history?: string;

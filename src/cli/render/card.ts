@@ -3,13 +3,8 @@ import type { AgentCard, AgentInterface } from "../../model/card.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { field } from "./text.ts";
 
-/** `signature` describes the outcome of the verification. */
-export function renderCard(
-  card: AgentCard,
-  selected: AgentInterface | undefined,
-  signature: string,
-  verbose: boolean,
-): string {
+/** `selected` is the interface that would be used, `signature` the outcome of the verification. */
+export function renderCard(card: AgentCard, selected: string, signature: string, verbose: boolean): string {
   const lines = [
     field("Name", card.name),
     field("Description", card.description),
@@ -23,7 +18,7 @@ export function renderCard(
       field("Extension", `${extension.uri}${extension.required === true ? " (required)" : ""}`),
     ),
     ...card.supportedInterfaces.map((entry) => field("Interface", describeInterface(entry))),
-    field("Selected Interface", selected === undefined ? "none that is supported" : describeInterface(selected)),
+    field("Selected Interface", selected),
     ...Object.entries(card.securitySchemes ?? {}).map(([name, scheme]) =>
       field("Security Scheme", `${name}: ${describeScheme(scheme)}`),
     ),
@@ -44,7 +39,7 @@ export function renderCard(
   return lines.join("");
 }
 
-function describeInterface(entry: AgentInterface): string {
+export function describeInterface(entry: AgentInterface): string {
   const tenant = entry.tenant === undefined || entry.tenant === "" ? "" : ` (tenant ${entry.tenant})`;
   return `${entry.protocolBinding} ${entry.protocolVersion} ${entry.url}${tenant}`;
 }

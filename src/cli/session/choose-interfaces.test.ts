@@ -20,7 +20,7 @@ function cardWith(...interfaces: readonly (readonly [binding: string, version: s
 }
 
 const choose = (card: AgentCard, transport: readonly string[] = [], a2aVersion?: string): string[] =>
-  chooseInterfaces(card, { transport, a2aVersion }).interfaces.map(inWords);
+  chooseInterfaces(card, { transport, a2aVersion }).map(inWords);
 const inWords = (entry: AgentInterface): string => `${entry.protocolBinding} ${entry.protocolVersion}`;
 
 describe("interfaces", () => {
@@ -45,24 +45,19 @@ describe("interfaces", () => {
     expect(() => choose(card, [], "2.0")).toThrow("not A2A 2.0");
   });
 
-  it("speak an older version when there is nothing newer, and tell so", () => {
-    const old = cardWith(["JSONRPC", "0.3"], ["GRPC", "0.3"], ["JSONRPC", "0.1"], ["urn:x:binding:own", "1"]);
-    const { interfaces, isOlder } = chooseInterfaces(old, { transport: ["grpc"], a2aVersion: undefined });
-    expect(interfaces.map(inWords)).toEqual(["GRPC 0.3", "JSONRPC 0.3", "JSONRPC 0.1", "urn:x:binding:own 1"]);
-    expect(isOlder).toBe(true);
-    expect(chooseInterfaces(old, { transport: [], a2aVersion: "0.1" }).isOlder).toBe(false);
-    expect(() => choose(old, [], "1.0")).toThrow("not A2A 1.0");
-    expect(chooseInterfaces(card, { transport: [], a2aVersion: undefined }).isOlder).toBe(false);
+  it("[A2ACLI_VER_001] use nothing older than 1.0 by themselves, and name the flags that do", () => {
+    const old = cardWith(["JSONRPC", "0.3"], ["GRPC", "0.3.0"], ["JSONRPC", "0.1"], ["urn:x:binding:own", "1"]);
+    expect(() => choose(old)).toThrow(
+      "offers only 0.3, 0.1, nothing of A2A 1.0 or later. What is older is used on request only: add --a2a-version 0.3 or --a2a-version 0.1.",
+    );
+    expect(choose(old, ["grpc"], "0.3")).toEqual(["GRPC 0.3.0", "JSONRPC 0.3"]);
+    expect(() => choose(old, [], "1.0")).toThrow("not A2A 1.0. What is older is used on request only");
+    expect(() => choose(cardWith(["urn:dragoman:binding:xiaoyi-http", "1.0"]))).toThrow("add --dialect xiaoyi-http");
+    expect(choose(cardWith(["urn:x:binding:own", "1"]))).toEqual(["urn:x:binding:own 1"]);
   });
 
   it("leave the version to a dialect that is asked for", () => {
-    const { interfaces, isOlder } = chooseInterfaces(card, {
-      transport: [],
-      a2aVersion: undefined,
-      dialect: "a2a-v03",
-    });
-    expect(interfaces).toHaveLength(4);
-    expect(isOlder).toBe(false);
+    expect(chooseInterfaces(card, { transport: [], a2aVersion: undefined, dialect: "a2a-v03" })).toHaveLength(4);
   });
 
   it("know a card without any", () => {

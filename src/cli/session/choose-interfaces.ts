@@ -25,18 +25,11 @@ export function canonicalBinding(text: string): string {
   return BINDING_ALIASES[text.toUpperCase()] ?? text;
 }
 
-interface InterfaceChoice {
-  /** In the order to try them. */
-  readonly interfaces: readonly AgentInterface[];
-  /** The card offers nothing of 1.0 or later, and the user did not ask for an older version. */
-  readonly isOlder: boolean;
-}
-
 /**
- * The card's interfaces that may be used: the user's bindings first, otherwise in the card's order. Versions below 1.0
- * are used on request (a2a-cli specification, section 13.2), and when the card offers nothing else.
+ * The card's interfaces that may be used, in the order to try them: the user's bindings first, otherwise in the card's
+ * order. Versions below 1.0 and other dialects are used on request only (a2a-cli specification, section 13.2).
  */
-export function chooseInterfaces(card: AgentCard, wishes: InterfacePreferences): InterfaceChoice {
+export function chooseInterfaces(card: AgentCard, wishes: InterfacePreferences): readonly AgentInterface[] {
   const offered = card.supportedInterfaces;
   if (offered.length === 0) {
     throw new CommandError(
@@ -47,12 +40,27 @@ export function chooseInterfaces(card: AgentCard, wishes: InterfacePreferences):
   const { a2aVersion, dialect } = wishes;
   if (a2aVersion !== undefined) {
     const asked = offered.filter(({ protocolVersion }) => shortVersion(protocolVersion) === a2aVersion);
-    if (asked.length === 0) throw versionError(card, a2aVersion);
-    return { interfaces: sortByPreference(asked, wishes), isOlder: false };
+    if (asked.length === 0) throw versionError(card, `not A2A ${a2aVersion}`);
+    return sortByPreference(asked, wishes);
   }
   const current = dialect === undefined ? offered.filter(isCurrent) : offered;
-  const isOlder = current.length === 0;
-  return { interfaces: sortByPreference(isOlder ? offered : current, wishes), isOlder };
+  if (current.length > 0) return sortByPreference(current, wishes);
+  if (flagsForOlder(card).length > 0) throw versionError(card, "nothing of A2A 1.0 or later");
+  // Bindings that no flag selects: the client reports which ones it supports.
+  return offered;
+}
+
+const OWN_BINDING = "urn:dragoman:binding:";
+
+/** The flags that select what a card offers besides A2A 1.0 and later; the best one first. */
+export function flagsForOlder({ supportedInterfaces }: AgentCard): readonly string[] {
+  const flags = supportedInterfaces.filter((entry) => !isCurrent(entry)).flatMap(flagFor);
+  return [...new Set(flags)];
+}
+
+function flagFor({ protocolBinding, protocolVersion }: AgentInterface): readonly string[] {
+  if (isStandardBinding(protocolBinding)) return [`--a2a-version ${shortVersion(protocolVersion)}`];
+  return protocolBinding.startsWith(OWN_BINDING) ? [`--dialect ${protocolBinding.slice(OWN_BINDING.length)}`] : [];
 }
 
 function sortByPreference(
@@ -75,15 +83,22 @@ export function offersBinding(transport: readonly string[], interfaces: readonly
 
 /** Custom bindings have their own version numbers. */
 function isCurrent({ protocolBinding, protocolVersion }: AgentInterface): boolean {
-  return Object.hasOwn(BINDING_ALIASES, protocolBinding.toUpperCase()) && Number(protocolVersion.split(".")[0]) >= 1;
+  return isStandardBinding(protocolBinding) && Number(protocolVersion.split(".")[0]) >= 1;
 }
 
-function versionError(card: AgentCard, asked: string): ProtocolError {
-  const offered = [...new Set(card.supportedInterfaces.map(({ protocolVersion }) => shortVersion(protocolVersion)))];
-  return new ProtocolError(
-    "VERSION_NOT_SUPPORTED",
-    `The agent offers only ${offered.join(", ")}, not A2A ${asked}. Without --a2a-version, what it offers is used.`,
-  );
+function isStandardBinding(binding: string): boolean {
+  return Object.hasOwn(BINDING_ALIASES, binding.toUpperCase());
+}
+
+function versionError(card: AgentCard, missing: string): ProtocolError {
+  const standard = card.supportedInterfaces.filter(({ protocolBinding }) => isStandardBinding(protocolBinding));
+  const versions = [...new Set(standard.map(({ protocolVersion }) => shortVersion(protocolVersion)))];
+  const offered = versions.length === 0 ? "other protocols" : versions.join(", ");
+  const ways = flagsForOlder(card);
+  const advice = card.supportedInterfaces.some(isCurrent)
+    ? "Without --a2a-version, what it offers is used."
+    : `What is older is used on request only: add ${ways.join(" or ")}.`;
+  return new ProtocolError("VERSION_NOT_SUPPORTED", `The agent offers only ${offered}, ${missing}. ${advice}`);
 }
 
 function shortVersion(version: string): string {

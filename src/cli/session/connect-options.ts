@@ -1,8 +1,12 @@
 import { readFile } from "node:fs/promises";
+import { createSecureContext } from "node:tls";
+import type { ClientTlsOptions } from "../../auth/login/client-certificate.ts";
 import { parsePublicKeys } from "../../auth/signatures/keys.ts";
 import type { CardOptions, ExchangeTrace } from "../../client/options.ts";
+import { omitUndefined } from "../../model/json.ts";
 import { RPC_CODES } from "../../wire/rpc.ts";
 import { usageError } from "../errors.ts";
+import { ifGiven } from "../flag-values.ts";
 import type { Output } from "../output.ts";
 import { safeText } from "../render/text.ts";
 import type { Settings } from "../settings/read.ts";
@@ -16,7 +20,7 @@ export function createExchangeLog(output: Output): (trace: ExchangeTrace) => voi
     if (trace.direction === "request") {
       started = performance.now();
       say(`> ${trace.method ?? ""} ${trace.url ?? ""}`);
-    } else {
+    } else if (trace.status !== undefined) {
       say(`< ${formatStatus(trace)} (${Math.round(performance.now() - started)} ms)`);
     }
     for (const [name, value] of Object.entries(trace.headers)) say(`${sign} ${name}: ${value}`);
@@ -44,12 +48,52 @@ export async function readTrustOptions({ cardKey, jkuOrigin, signatures }: Setti
 }
 
 async function readPublicKeys(file: string) {
-  let text: string;
+  return parsePublicKeys(await readPem(file, "--card-key"), `The file ${file}`);
+}
+
+async function readPem(file: string, flag: string): Promise<string> {
   try {
-    text = await readFile(file, "utf8");
+    return await readFile(file, "utf8");
   } catch (error) {
     const code = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
-    throw usageError(`The key file ${file} of --card-key could not be read${code}.`);
+    throw usageError(`The file ${file} of ${flag} could not be read${code}.`);
   }
-  return parsePublicKeys(text, `The file ${file}`);
 }
+
+/** The client certificate and the authorities to trust; undefined if none of them is set. */
+export async function readTlsOptions({
+  caCert,
+  clientCert,
+  clientKey,
+}: Settings): Promise<ClientTlsOptions | undefined> {
+  if ((caCert ?? clientCert ?? clientKey) === undefined) return undefined;
+  if (clientKey !== undefined && clientCert === undefined) throw usageError("--client-key requires --client-cert.");
+  const [ca, cert] = await Promise.all([
+    ifGiven(caCert, (file) => readPem(file, "--ca-cert")),
+    ifGiven(clientCert, (file) => readPem(file, "--client-cert")),
+  ]);
+  const key = clientKey === undefined ? cert : await readPem(clientKey, "--client-key");
+  const options = omitUndefined({ ca, cert, key });
+  const problem = findTlsProblem(options);
+  if (problem !== undefined) throw usageError(problem);
+  return options;
+}
+
+/** Node ignores a file without certificates, and names neither the file nor the problem of others. */
+function findTlsProblem(options: ClientTlsOptions): string | undefined {
+  const { ca = CERTIFICATE, cert = CERTIFICATE, key = PRIVATE_KEY } = options;
+  if (!ca.includes(CERTIFICATE)) return "--ca-cert contains no certificate in PEM.";
+  if (!cert.includes(CERTIFICATE)) return "--client-cert contains no certificate in PEM.";
+  if (!key.includes(PRIVATE_KEY)) return "The private key of the client certificate is missing. Set --client-key.";
+  if (key.includes("ENCRYPTED")) return "The private key of the client certificate is encrypted. Decrypt it first.";
+  try {
+    createSecureContext(options);
+    return undefined;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return `--client-cert, --client-key and --ca-cert cannot be used together: ${reason}.`;
+  }
+}
+
+const CERTIFICATE = "BEGIN CERTIFICATE";
+const PRIVATE_KEY = "PRIVATE KEY-----";

@@ -12,6 +12,7 @@ import type { AgentCard } from "../../model/card.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { isLoopback } from "../../wire/loopback.ts";
 import type { Output } from "../output.ts";
+import { flagName } from "../settings/definitions.ts";
 import type { Settings } from "../settings/read.ts";
 import { canonicalBinding } from "./choose-interfaces.ts";
 
@@ -83,7 +84,7 @@ export async function loadStoredLogin(
   const vault = openVault(output);
   const known: AgentCredentials | undefined = await vault.read(origin);
   if (known === undefined) return undefined;
-  const names = new Set(Object.keys(known.schemes));
+  const names = new Set(Object.keys(known.schemes).filter((name) => fitsScheme(known, name, card)));
   const schemes = card === undefined ? [...names] : chooseStoredSchemes(card, names);
   if (schemes.length === 0) return undefined;
   const provider = createStoredProvider({
@@ -97,6 +98,16 @@ export async function loadStoredLogin(
   // The file may have been edited by hand: entries that are not origins are ignored.
   const origins = known.origins.filter((text) => URL.canParse(text) && /^https?:/i.test(text));
   return { provider, schemes, origins };
+}
+
+/** A scheme of the same name may have become one of another kind since the login. */
+function fitsScheme({ schemes }: AgentCredentials, name: string, card: AgentCard | undefined): boolean {
+  const declared = card?.securitySchemes?.[name];
+  if (declared === undefined) return true;
+  const { kind } = readScheme(declared);
+  const stored = schemes[name]?.kind;
+  if (stored === "oauth" || stored === "bearer") return acceptsBearer(declared);
+  return stored === kind;
 }
 
 export interface Credentials {
@@ -127,6 +138,62 @@ export function attachCredentials(card: AgentCard, settings: Pick<Settings, "bea
     else headers[place.parameter] = settings.apiKey;
   }
   return { headers, query, notes };
+}
+
+type CallerCredentials = Pick<Settings, "bearer" | "apiKey" | "svcParam">;
+
+interface DeclaredCredentials<T> {
+  readonly settings: T;
+  /** Flags whose credentials are left out. */
+  readonly withheld: readonly string[];
+  /** A credential is left. */
+  readonly hasAny: boolean;
+}
+
+/**
+ * The settings without the credentials that no scheme of the card accepts: the endpoint of the extended card must not
+ * see them (a2a-cli specification, section 12.4).
+ */
+export function keepDeclaredCredentials<T extends CallerCredentials>(
+  card: AgentCard,
+  settings: T,
+): DeclaredCredentials<T> {
+  const schemes = orderSchemes(card);
+  const isAccepted = {
+    bearer: schemes.some(acceptsBearer),
+    apiKey: schemes.some((scheme) => findApiKeyLocation(scheme) !== undefined),
+  };
+  const names = (["bearer", "apiKey"] as const).filter((name) => settings[name] !== undefined);
+  const secretParameters = settings.svcParam.filter(([name]) => isCredentialName(name));
+  const undeclared = secretParameters.filter(([name]) => !schemes.some(acceptsHeader(name)));
+  return {
+    settings: {
+      ...settings,
+      bearer: isAccepted.bearer ? settings.bearer : undefined,
+      apiKey: isAccepted.apiKey ? settings.apiKey : undefined,
+      svcParam: settings.svcParam.filter((parameter) => !undeclared.includes(parameter)),
+    },
+    withheld: [
+      ...names.filter((name) => !isAccepted[name]).map(flagName),
+      ...undeclared.map(([name]) => `${flagName("svcParam")} ${name}`),
+    ],
+    hasAny: names.some((name) => isAccepted[name]) || undeclared.length < secretParameters.length,
+  };
+}
+
+/** Service parameters that may identify the caller. */
+function isCredentialName(name: string): boolean {
+  return /auth|key|token|cookie|secret/i.test(name);
+}
+
+function acceptsHeader(name: string): (scheme: JsonObject) => boolean {
+  const wanted = name.toLowerCase();
+  return (declared) => {
+    const scheme = readScheme(declared);
+    if (wanted === "authorization") return scheme.kind === "basic" || acceptsBearer(declared);
+    if (scheme.kind !== "api-key") return false;
+    return scheme.location === "cookie" ? wanted === "cookie" : scheme.parameter.toLowerCase() === wanted;
+  };
 }
 
 /**
@@ -160,7 +227,15 @@ export function credentialHint(card: AgentCard): string | null {
   if (schemes.some(acceptsBearer)) ways.push("a bearer token in A2ACLI_BEARER (or --bearer)");
   if (schemes.some((scheme) => findApiKeyLocation(scheme) !== undefined))
     ways.push("an API key in A2ACLI_API_KEY (or --api-key)");
+  if (schemes.some((scheme) => "mtlsSecurityScheme" in scheme))
+    ways.push("a client certificate (--client-cert and --client-key)");
   return ways.length === 0 ? "Set A2ACLI_BEARER or A2ACLI_API_KEY." : `The agent's card asks for ${ways.join(" or ")}.`;
+}
+
+/** Whether the settings contain anything that may identify the caller. */
+export function hasCredentials(settings: Settings): boolean {
+  const { apiKey, authCode, bearer, clientCert, keys, svcParam } = settings;
+  return (bearer ?? apiKey ?? keys ?? authCode ?? clientCert) !== undefined || svcParam.length > 0;
 }
 
 /** A fetch that adds query credentials to requests to the agent's own origin only. */

@@ -1,3 +1,6 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { DIALECT_NAMES } from "../../client/dialect-names.ts";
 import { DIALECTS } from "../../client/dialects.ts";
@@ -33,15 +36,33 @@ function interfaceOf(protocolVersion: string) {
 }
 
 const methods = () => agent.received.map(({ body }) => body.method);
-const OLDER = "The agent offers nothing of A2A 1.0 or later; using a2a-v03 over JSONRPC.\n";
 
 describe("older dialects", () => {
-  it("are used when the card offers nothing newer, and that is reported", async () => {
-    const { code, stderr, stdout } = await runInProcess("send", "-a", agent.url, "hello");
-    expect(code).toBe(0);
-    expect(stdout).toContain("Hello!");
-    expect(stderr).toBe(OLDER);
-    expect(methods()).toEqual(["message/send"]);
+  it("[A2ACLI_VER_001] are not used unless requested, and the error names the flag", async () => {
+    const { code, stderr } = await runInProcess("send", "-a", agent.url, "hello");
+    expect(code).toBe(1);
+    expect(stderr).toContain("What is older is used on request only: add --a2a-version 0.3.\n");
+    expect(stderr).toContain("Code: VersionNotSupportedError\n");
+    expect(methods()).toEqual([]);
+    const card = await runInProcess("card", "get", "-a", agent.url);
+    expect([card.code, card.stdout]).toEqual([
+      0,
+      expect.stringContaining("Selected Interface: none without --a2a-version 0.3\n"),
+    ]);
+  });
+
+  it("[A2ACLI_VER_001] are requested by a flag, the environment or a file, and signalled on every request", async () => {
+    const sent = await runInProcess("send", "-a", agent.url, "hello", "--a2a-version", "0.3");
+    expect([sent.code, sent.stdout]).toEqual([0, expect.stringContaining("Hello!")]);
+    expect(sent.stdout).toContain(`Resume: dragoman send -a ${agent.url} --a2a-version 0.3 --context-id context-1`);
+    vi.stubEnv("A2ACLI_A2A_VERSION", "0.3");
+    expect((await runInProcess("task", "get", "-a", agent.url, "task-1")).code).toBe(0);
+    vi.stubEnv("A2ACLI_A2A_VERSION", "");
+    const file = join(mkdtempSync(join(tmpdir(), "dragoman-")), "old.env");
+    writeFileSync(file, "A2ACLI_A2A_VERSION=0.3\n");
+    expect((await runInProcess("task", "get", "-a", agent.url, "task-1", "--config", file)).code).toBe(0);
+    expect(methods()).toEqual(["message/send", "tasks/get", "tasks/get"]);
+    for (const { headers } of agent.received) expect(headers["a2a-version"]).toBe("0.3");
   });
 
   it("are not used beside something newer", async () => {
@@ -49,7 +70,7 @@ describe("older dialects", () => {
     agent.replies.SendMessage = { error: { code: -32601, message: "Unknown." } };
     const { code, stderr } = await runInProcess("send", "-a", agent.url, "hello");
     expect(code).toBe(1);
-    expect(stderr).not.toContain("nothing of A2A");
+    expect(stderr).not.toContain("on request only");
     expect(methods()).toEqual(["SendMessage"]);
   });
 
@@ -79,7 +100,17 @@ describe("older dialects", () => {
 
   it("lose what they have no words for: --debug tells each loss, otherwise one line tells that there are some", async () => {
     agent.card = { supportedInterfaces: [interfaceOf("0.1")], capabilities: {} };
-    const send = ["send", "-a", agent.url, "--async", "--accepted-output", "text/plain", "hello"];
+    const send = [
+      "send",
+      "-a",
+      agent.url,
+      "--a2a-version",
+      "0.1",
+      "--async",
+      "--accepted-output",
+      "text/plain",
+      "hello",
+    ];
     const debug = await runInProcess(...send, "--debug");
     expect(debug.code).toBe(0);
     const lost = debug.stderr.split("\n").filter((line) => line.startsWith("Loss: "));

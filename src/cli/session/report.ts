@@ -3,7 +3,8 @@ import { isInterrupted, isTerminal, type Task, type TaskState } from "../../mode
 import { printJson } from "../output.ts";
 import { renderReply, renderTask } from "../render/task.ts";
 import { field, quoteForShell } from "../render/text.ts";
-import { commandLine, type Session } from "./session.ts";
+import { commandLine } from "../settings/read.ts";
+import type { Session } from "./session.ts";
 
 /** How a session prints JSON: one document, or with `--stream` one object per line. */
 export function jsonLayout(session: Session): "document" | "line" {

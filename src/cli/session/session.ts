@@ -1,3 +1,4 @@
+import type { ClientTlsOptions } from "../../auth/login/client-certificate.ts";
 import type { FetchedCard } from "../../client/card/fetch-card.ts";
 import { describeVerification } from "../../client/card/verify-card.ts";
 import { ConnectionError } from "../../client/errors.ts";
@@ -5,28 +6,28 @@ import type { ChosenInterface, Notice, RemoteAgent } from "../../client/options.
 import { createCredentialGate } from "../../client/transport/credential-origins.ts";
 import { parseGrpcAddress } from "../../client/transport/grpc-channels.ts";
 import type { AgentCard } from "../../model/card.ts";
-import { formatDuration } from "../../model/duration.ts";
-import { ProtocolError } from "../../model/errors.ts";
+import { EXTENSIONS } from "../../model/extensions.ts";
 import { omitUndefined } from "../../model/json.ts";
 import { isLoopback } from "../../wire/loopback.ts";
-import { CommandError, CommandExit, usageError } from "../errors.ts";
+import { CommandError, usageError } from "../errors.ts";
 import type { Output } from "../output.ts";
 import { quoteForShell, safeText } from "../render/text.ts";
 import type { FlagValues } from "../settings/definitions.ts";
 import { findSettingFiles } from "../settings/files.ts";
 import { readSettings, type Settings } from "../settings/read.ts";
 import { canonicalBinding, chooseInterfaces, offersBinding } from "./choose-interfaces.ts";
-import { createExchangeLog, readTrustOptions } from "./connect-options.ts";
+import { createExchangeLog, readTlsOptions, readTrustOptions } from "./connect-options.ts";
 import {
   agentOrigin,
   attachCredentials,
   type Credentials,
-  credentialHint,
   fetchWithQuery,
+  hasCredentials,
   loadStoredLogin,
   originOfTarget,
   type StoredLogin,
 } from "./credentials.ts";
+import { explainError } from "./explain-error.ts";
 import { createProgress, type FollowedTask, type Progress } from "./progress.ts";
 import { StopSignal } from "./stop-signal.ts";
 
@@ -43,6 +44,7 @@ export interface Session {
   card: AgentCard | undefined;
   cardUrl: string | undefined;
   usesLogin: boolean;
+  tls: ClientTlsOptions | undefined;
   /** As far as is known, tasks can be read after their stream broke. */
   tasksCanBeRead: boolean;
   /** The task being followed, so that an interrupted command can print how to continue. */
@@ -70,6 +72,7 @@ export async function withSession<T>(
     card: undefined,
     cardUrl: undefined,
     usesLogin: false,
+    tls: undefined,
     tasksCanBeRead: true,
     followedTask: undefined,
   };
@@ -93,58 +96,6 @@ function registerSecrets({ apiKey, authCode, bearer, keys, svcParam }: Settings,
   for (const [, value] of svcParam) if (value.length >= MIN_SECRET_LENGTH) output.addSecret(value);
 }
 
-/** Adds the session's context to an error: our own timeout, a missing credential, a task that is still running. */
-function explainError(error: unknown, session: Session): unknown {
-  const { settings, stop } = session;
-  if (error instanceof CommandExit) return error;
-  if (error instanceof CommandError && error.code === "A2ACLI_ERR_USAGE") return error;
-  const cause = { cause: error };
-  if (stop.reason === "timeout") {
-    return new CommandError("A2ACLI_ERR_TIMEOUT", timeoutMessage(session), resumeHint(session), cause);
-  }
-  if (stop.reason === "interrupted") {
-    return new CommandError("DRAGOMAN_ERR_INTERRUPTED", interruptedMessage(session), resumeHint(session), cause);
-  }
-  if (!ProtocolError.is(error) || error.code !== "UNAUTHENTICATED") return error;
-  const login = `Or log in: ${commandLine(settings, "auth login")}`;
-  const hint = session.card === undefined ? null : `${credentialHint(session.card)} ${login}`;
-  return session.usesLogin || hasCredentials(settings)
-    ? new CommandError("A2ACLI_ERR_AUTH_FAILED", `The agent refused the credentials: ${error.message}`, hint, cause)
-    : new CommandError(
-        "A2ACLI_ERR_CREDENTIALS_MISSING",
-        `The agent requires credentials: ${error.message}`,
-        hint,
-        cause,
-      );
-}
-
-function timeoutMessage(session: Session): string {
-  const task =
-    session.followedTask === undefined ? "" : ` Task ${session.followedTask.taskId} is still running at the agent.`;
-  return `Timed out after ${formatDuration(session.settings.timeoutMs ?? 0)}.${task}`;
-}
-
-function interruptedMessage(session: Session): string {
-  return session.followedTask === undefined
-    ? "Interrupted."
-    : `Interrupted. Task ${session.followedTask.taskId} in context ${session.followedTask.contextId} is still running at the agent.`;
-}
-
-function resumeHint(session: Session): string | null {
-  if (session.followedTask === undefined) return null;
-  const task = quoteForShell(session.followedTask.taskId);
-  const cancels = `${commandLine(session.settings, "task cancel", task)} ends it.`;
-  if (!session.tasksCanBeRead) return cancels;
-  return `${commandLine(session.settings, "task get --wait", task)} waits for it, ${cancels}`;
-}
-
-/** A command line for the same agent, ready to paste. */
-export function commandLine(settings: Settings, command: string, ...rest: readonly string[]): string {
-  const agent = settings.agentCardFlag === undefined ? [] : ["-a", quoteForShell(settings.agentCardFlag)];
-  const dialect = settings.dialect === undefined ? [] : ["--dialect", settings.dialect];
-  return ["dragoman", command, ...agent, ...dialect, ...rest].join(" ");
-}
-
 /** The card is fetched without credentials unless requested: at this point, nothing shows that they are required. */
 export async function resolveCard(session: Session): Promise<FetchedCard> {
   const { output, settings, stop } = session;
@@ -152,6 +103,7 @@ export async function resolveCard(session: Session): Promise<FetchedCard> {
     throw usageError("The agent is missing.", "Set -a/--agent-card or A2ACLI_AGENT_CARD to a host, a URL or a file.");
   }
   if (settings.insecure) disableCertificateChecks(session);
+  session.tls = await readTlsOptions(settings);
   const { fetchCard } = await import("../../client/index.ts");
   try {
     const stored = await findStoredLogin(session, originOfTarget(settings.agentCard), undefined);
@@ -162,6 +114,7 @@ export async function resolveCard(session: Session): Promise<FetchedCard> {
         credentials: stored?.provider,
         version: settings.a2aVersion,
         dialect: settings.dialect,
+        tls: session.tls,
         onExchange: settings.debug ? createExchangeLog(output) : undefined,
       }),
       ...(await readTrustOptions(settings)),
@@ -205,15 +158,43 @@ function resolveInterfaceUrls(card: AgentCard, base: string): AgentCard {
 }
 
 export async function openAgent(session: Session): Promise<RemoteAgent> {
-  return connectTo(session, (await resolveCard(session)).card);
+  const { card } = await resolveCard(session);
+  const agent = await connectTo(session, card);
+  for (const uri of requiredExtensions(card)) {
+    if (!OWN_EXTENSIONS.has(uri))
+      session.output.warn(
+        `The agent requires the extension ${safeText(uri)}, which is declared but not implemented here: what it asks for has to be in the message, e.g. with --metadata.`,
+      );
+  }
+  return agent;
 }
 
-export async function connectTo(session: Session, card: AgentCard): Promise<RemoteAgent> {
-  const { output, settings, stop } = session;
+const OWN_EXTENSIONS = new Set<string>(Object.values(EXTENSIONS));
+
+function requiredExtensions({ capabilities }: AgentCard): readonly string[] {
+  return (capabilities.extensions ?? []).filter(({ required }) => required === true).map(({ uri }) => uri);
+}
+
+/** Extensions that the user names as a service parameter are declared together with those that the card requires. */
+function declaredExtensions(card: AgentCard, { svcParam }: Settings): readonly string[] {
+  const named = svcParam.filter(isExtensionsHeader).flatMap(([, value]) => value.split(",").map((uri) => uri.trim()));
+  return [...new Set([...requiredExtensions(card), ...named])];
+}
+
+function isExtensionsHeader([name]: readonly [string, string]): boolean {
+  return /^(?:x-)?a2a-extensions$/i.test(name);
+}
+
+export async function connectTo(
+  session: Session,
+  card: AgentCard,
+  settings: Settings = session.settings,
+): Promise<RemoteAgent> {
+  const { output, stop } = session;
   const debug = (line: string): void => {
     if (settings.debug) output.info(output.dim(line));
   };
-  const { interfaces, isOlder } = chooseInterfaces(card, settings);
+  const interfaces = chooseInterfaces(card, settings);
   if (settings.transport.length > 0 && !offersBinding(settings.transport, interfaces)) {
     output.info(`The agent does not offer ${settings.transport.join(" or ")}; using what it prefers.`);
   }
@@ -227,12 +208,18 @@ export async function connectTo(session: Session, card: AgentCard): Promise<Remo
   const agent = await connect(
     { ...card, supportedInterfaces: interfaces },
     {
-      headers: { ...Object.fromEntries(settings.svcParam), ...credentials.headers },
+      headers: {
+        ...Object.fromEntries(settings.svcParam.filter((parameter) => !isExtensionsHeader(parameter))),
+        ...credentials.headers,
+      },
+      extensions: declaredExtensions(card, settings),
       signal: stop.signal,
       onNotice: createNoticeHandler(session),
       credentialOrigins: allowedOrigins(settings, stored),
       ...omitUndefined({
+        version: settings.a2aVersion,
         dialect: settings.dialect,
+        tls: session.tls,
         keys: settings.keys,
         authCode: settings.authCode,
         cardUrl: session.cardUrl,
@@ -245,7 +232,6 @@ export async function connectTo(session: Session, card: AgentCard): Promise<Remo
   session.tasksCanBeRead = abilitiesOf(agent.interface.dialect)?.operations.get !== false;
   warnOfExposedCredentials(session, agent.interface);
   const { binding, dialect, tenant, url } = agent.interface;
-  if (isOlder) output.info(`The agent offers nothing of A2A 1.0 or later; using ${dialect} over ${binding}.`);
   debug(`Using ${dialect} over ${binding} with ${url}${tenant === undefined ? "" : `, tenant ${tenant}`}`);
   return agent;
 }
@@ -300,11 +286,6 @@ function createQueryFetch(
 
 function originOf(url: string): string {
   return URL.canParse(url) ? new URL(url).origin : "";
-}
-
-function hasCredentials(settings: Settings): boolean {
-  const { apiKey, authCode, bearer, keys, svcParam } = settings;
-  return (bearer ?? apiKey ?? keys ?? authCode) !== undefined || svcParam.length > 0;
 }
 
 function disableCertificateChecks(session: Session): void {

@@ -39,8 +39,8 @@ export const SETTINGS = {
   },
   a2aVersion: {
     flags: "--a2a-version <version>",
-    description: "use this protocol version only, e.g. 1.0, 0.3 or 0.1",
-    fallback: "1.0 or later; an older one if the agent offers nothing newer",
+    description: "use this protocol version only, e.g. 1.0; required for older agents, e.g. 0.3 or 0.1",
+    fallback: "the newest of both sides from 1.0 on, never an older one",
     read: readVersion,
   },
   dialect: {
@@ -88,6 +88,19 @@ export const SETTINGS = {
       "origin besides the card's own that credentials may go to, e.g. https://api.example.com; may be repeated",
     fallback: "only where the card is",
     read: readOrigin,
+  },
+  clientCert: {
+    flags: "--client-cert <file>",
+    description: "client certificate for agents that require mutual TLS (PEM)",
+  },
+  clientKey: {
+    flags: "--client-key <file>",
+    description: "private key of the client certificate (PEM, unencrypted)",
+    fallback: "in the file of --client-cert",
+  },
+  caCert: {
+    flags: "--ca-cert <file>",
+    description: "certificate of an authority to trust besides the usual ones (PEM)",
   },
   signatures: {
     flags: "--signatures <policy>",

@@ -1,5 +1,6 @@
 import type { SigningKeys } from "../../dialects/contract.ts";
 import { usageError } from "../errors.ts";
+import { quoteForShell } from "../render/text.ts";
 import {
   type FlagValues,
   flagName,
@@ -23,8 +24,8 @@ type SettingValue<D> = D extends { flags: `${string}<${string}` }
 type SettingValues = { readonly [N in SettingName]: SettingValue<(typeof SETTINGS)[N]> };
 
 export interface Settings extends Omit<SettingValues, "accessKey" | "secretKey" | "timeout" | "pollInterval"> {
-  /** The agent as given in a flag, to be repeated in commands to paste; undefined if it comes from elsewhere. */
-  readonly agentCardFlag: string | undefined;
+  /** Flags that decide which agent is called and how, to be repeated in commands to paste; never a secret. */
+  readonly repeatedFlags: readonly string[];
   readonly output: "text" | "json";
   /** The format was set explicitly. */
   readonly outputIsGiven: boolean;
@@ -35,6 +36,9 @@ export interface Settings extends Omit<SettingValues, "accessKey" | "secretKey" 
 }
 
 const DEFAULT_POLL_INTERVAL_MS = 2000;
+
+const REPEATED = ["agentCard", "a2aVersion", "dialect", "clientCert", "clientKey", "caCert"] as const;
+const SHORT_FLAGS: Partial<Record<SettingName, string>> = { agentCard: "-a" };
 
 export function readSettings(
   flags: FlagValues & { readonly stream?: boolean },
@@ -47,7 +51,10 @@ export function readSettings(
   const { accessKey, secretKey, timeout, pollInterval, ...others } = values;
   return {
     ...others,
-    agentCardFlag: flags.agentCard === undefined ? undefined : values.agentCard,
+    repeatedFlags: REPEATED.flatMap((name) => {
+      const given = flags[name];
+      return typeof given === "string" ? [SHORT_FLAGS[name] ?? flagName(name), given] : [];
+    }),
     output: values.output ?? "text",
     outputIsGiven: values.output !== undefined,
     keys: pairSigningKeys(accessKey, secretKey),
@@ -78,4 +85,9 @@ function readAsync(flags: FlagValues, { async, wait }: SettingValues): boolean {
   if (flags.async === true && flags.wait === true) throw usageError("--async and --wait are mutually exclusive.");
   if (flags.wait !== undefined) return flags.wait === false;
   return async && !(flags.async === undefined && wait);
+}
+
+/** A command line for the same agent, ready to paste. */
+export function commandLine({ repeatedFlags }: Settings, command: string, ...rest: readonly string[]): string {
+  return ["dragoman", command, ...repeatedFlags.map(quoteForShell), ...rest].join(" ");
 }
