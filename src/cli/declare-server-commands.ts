@@ -104,11 +104,17 @@ function declareStore(store: Command, run: RunCommand): void {
 function declareDoctor(doctor: Command, run: RunCommand): void {
   doctor
     .description(
-      "check the set-up: Node, database driver, configuration, port, store, agents, security; exit 1 if something fails",
+      "check the set-up: Node, database driver, configuration, port, store, agents, security; and probe every agent of the configuration and of its registry: does it do what its card says? Exit 1 if something fails",
     )
     .option("--strict", "exit 1 for warnings, too")
     .option("--deep", "also read everything in the store, and name what is damaged")
     .option("--online", "also ask Xiaoyi whether it accepts the keys of each link, which ends a link that is open")
+    .option("--no-probe", "call no agent, model or registry")
+    .option("--registry <url>", "probe the agents of this registry (default: that of the running server)")
+    .option("--agent <name>", "probe only this agent, by its name or its id in the registry; may be repeated", collect)
+    .option("--send", "also send the first example of every skill: real messages, which may cost money or have effects")
+    .option("--allow-private-targets", "also probe agents of a registry that are in private networks")
+    .option("--probe-timeout <duration>", "how long one agent may take (default: 15s, with --send 2m)")
     .addOption(outputOption())
     .action(run(async () => (await import("./commands/doctor.ts")).doctor));
   addExamples(doctor, [
@@ -116,6 +122,8 @@ function declareDoctor(doctor: Command, run: RunCommand): void {
     ["dragoman doctor --strict", "before it goes into production"],
     ["dragoman doctor --deep", "after a disk failure, or to check a backup"],
     ["dragoman doctor -o json", "for scripts"],
+    ["dragoman doctor --registry https://registry.example.com", "the agents that others offer"],
+    ["dragoman doctor --agent weather --send", "whether one agent answers the examples of its card"],
   ]);
 }
 

@@ -189,7 +189,7 @@ function tryListen(host: string, port: number): Promise<string | undefined> {
 const HEALTH_TIMEOUT_MS = 2_000;
 
 /** The certificate is not verified: nothing confidential is sent. */
-function isDragoman(host: string, port: number, secure: boolean): Promise<boolean> {
+export function isDragoman(host: string, port: number, secure: boolean): Promise<boolean> {
   const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
   const where = { host: reachable, port, path: "/healthz", timeout: HEALTH_TIMEOUT_MS, rejectUnauthorized: false };
   return new Promise((resolve) => {

@@ -4,6 +4,7 @@ import { createClientCredentialsProvider } from "../../auth/login/client-credent
 import type { ApiKeyScheme, CredentialProvider, StoredCredential } from "../../auth/login/contract.ts";
 import { acceptedSchemeSets } from "../../auth/login/security-schemes.ts";
 import { toRequestParameters } from "../../auth/login/stored-credentials.ts";
+import type { ConnectOptions } from "../../client/options.ts";
 import { parseGrpcAddress } from "../../client/transport/grpc-channels.ts";
 import type { Agent } from "../../engine/agent.ts";
 import type { AgentCard, AgentInterface } from "../../model/card.ts";
@@ -27,7 +28,30 @@ export function buildRemoteAgent(
   { timeoutMs, ...overrides }: AgentOverrides,
   { strict, log }: BuildRemoteOptions,
 ): Agent {
-  const { binding, credentials, dialect, origins = [], url } = source;
+  const { url } = source;
+  const { connect, hosts, readCard } = openRemote(source);
+  return createUpstreamAgent({
+    agent: name,
+    url,
+    connect: { ...connect, strict },
+    mayCall: createGrpcCheck(name, url, hosts, log),
+    ...(readCard && { onCard: readCard }),
+    ...(timeoutMs !== undefined && { answerMs: timeoutMs }),
+    ...systemTools,
+    log,
+    overrides: timeoutMs === undefined ? overrides : { ...overrides, timeout: timeoutMs },
+  });
+}
+
+interface OpenedRemote {
+  /** Hosts that the configuration names. */
+  readonly hosts: readonly string[];
+  readonly connect: ConnectOptions;
+  readonly readCard?: Login["readCard"];
+}
+
+/** How an upstream is called: with which credentials, and to which hosts. */
+export function openRemote({ binding, credentials, dialect, origins = [], url }: RemoteSource): OpenedRemote {
   const hosts = [url, ...origins].map((address) => new URL(address).hostname);
   // The configuration chose these hosts, so they may be anywhere; whatever the card names besides must be public.
   const fetch = createGuardedFetch({
@@ -37,36 +61,29 @@ export function buildRemoteAgent(
     maxBytes: Number.POSITIVE_INFINITY,
   });
   const login = credentials && createLogin(credentials, isLoopback(hosts[0] as string));
-  return createUpstreamAgent({
-    agent: name,
-    url,
-    connect: {
-      fetch,
-      strict,
-      credentialOrigins: origins,
-      ...(dialect !== undefined && { dialect }),
-      ...(binding !== undefined && { binding }),
-      ...(login?.provider && { credentials: login.provider }),
-      ...(login?.keys && { keys: login.keys }),
-    },
-    mayCall: createGrpcCheck(name, url, hosts, log),
-    ...(login?.readCard && { onCard: login.readCard }),
-    ...(timeoutMs !== undefined && { answerMs: timeoutMs }),
-    ...systemTools,
-    log,
-    overrides: timeoutMs === undefined ? overrides : { ...overrides, timeout: timeoutMs },
-  });
+  const connect = {
+    fetch,
+    credentialOrigins: origins,
+    ...(dialect !== undefined && { dialect }),
+    ...(binding !== undefined && { binding }),
+    ...(login?.provider && { credentials: login.provider }),
+    ...(login?.keys && { keys: login.keys }),
+  };
+  return { hosts, connect, ...(login?.readCard && { readCard: login.readCard }) };
 }
 
 /** Addresses over gRPC are resolved by its library and cannot be checked when connecting, so their hosts are. */
+export function mayCallGrpc(authority: string, hosts: readonly string[]): boolean {
+  const host = authority.slice(0, authority.lastIndexOf(":"));
+  return hosts.some((listed) => listed === host || (isLoopback(listed) && isLoopback(host)));
+}
+
 function createGrpcCheck(agent: string, upstream: string, hosts: readonly string[], log: Log) {
-  const isListed = (host: string) =>
-    hosts.some((listed) => listed === host || (isLoopback(listed) && isLoopback(host)));
   const reported = new Set<string>();
   return ({ protocolBinding, url }: AgentInterface): boolean => {
     if (protocolBinding.toUpperCase() !== "GRPC") return true;
     const authority = parseGrpcAddress(url, { cardUrl: upstream })?.authority ?? "";
-    if (isListed(authority.slice(0, authority.lastIndexOf(":")))) return true;
+    if (mayCallGrpc(authority, hosts)) return true;
     if (!reported.has(authority)) {
       log.warn({ agent, grpc: authority }, "Upstream's card names gRPC on another host, which is not called");
     }

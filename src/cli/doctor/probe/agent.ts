@@ -1,0 +1,162 @@
+/** Compares an agent with its own card. */
+
+import type { FetchedCard } from "../../../client/card/fetch-card.ts";
+import type { ConnectOptions } from "../../../client/options.ts";
+import type { AgentCard, AgentInterface } from "../../../model/card.ts";
+import {
+  type AgentReport,
+  type Claim,
+  combine,
+  type Finding,
+  findingOf,
+  isSo,
+  isWrong,
+  notChecked,
+  statusOf,
+} from "./claims.ts";
+import { connectTo, type InterfaceFindings, type InterfaceProbe, probeInterface } from "./interface.ts";
+import { probeSkills } from "./skills.ts";
+
+/** An agent to be probed. */
+export interface ProbeTarget {
+  readonly agent: string;
+  readonly part?: AgentReport["part"];
+  readonly source: string;
+  /** An address at which the card is found; or the card itself, if a registry has only that. */
+  readonly card: string | AgentCard;
+  /** What the registry knows of it, to be compared. */
+  readonly known?: { readonly name: string; readonly version: string } | undefined;
+  readonly connect: ConnectOptions;
+  /** Whether an interface may be called at all. */
+  readonly mayCall?: (entry: AgentInterface, cardUrl: string | undefined) => boolean;
+  /** Credentials for the agent, if there are any; before its card was read also those to read it with. */
+  readonly login?: (cardUrl: string | undefined, card: AgentCard | undefined) => Promise<InterfaceProbe["login"]>;
+}
+
+export interface ProbeOptions {
+  readonly timeoutMs: number;
+  /** Sends the first example of every skill. */
+  readonly send: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** Of one call, so that one that hangs leaves time for others. */
+const MAX_CALL_MS = 10_000;
+
+export async function probeAgent(target: ProbeTarget, options: ProbeOptions): Promise<AgentReport> {
+  const { agent, card, part, source } = target;
+  const about = { agent, ...(part !== undefined && { part }), source };
+  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.timeoutMs)]);
+  const timeoutMs = Math.min(options.timeoutMs / 3, MAX_CALL_MS);
+  const claims: Claim[] = [];
+  let url = typeof card === "string" ? card : undefined;
+  try {
+    const bounded = { ...target, connect: { ...target.connect, signal, timeoutMs } };
+    const found = await readCard(bounded);
+    url = found.url ?? url;
+    claims.push(...(await probeFound(bounded, found, { ...options, signal })));
+  } catch (error) {
+    claims.push({ claim: "card", ...findingOf(error) });
+  }
+  return { ...about, ...(url !== undefined && { url }), status: statusOf(claims), claims };
+}
+
+type FoundCard = Pick<FetchedCard, "card"> & Partial<FetchedCard>;
+
+async function readCard({ card, connect, login }: ProbeTarget): Promise<FoundCard> {
+  if (typeof card !== "string") return { card };
+  const { fetchCard } = await import("../../../client/index.ts");
+  const credentials = (await login?.(card, undefined))?.credentials;
+  const retry = { attempts: 1, baseMs: 0, capMs: 0 };
+  return fetchCard(card, { ...connect, retry, ...(credentials !== undefined && { credentials }) });
+}
+
+async function probeFound(target: ProbeTarget, found: FoundCard, options: ProbeOptions): Promise<readonly Claim[]> {
+  const { card, url } = found;
+  const probe: InterfaceProbe = {
+    card,
+    connect: { ...target.connect, ...(url !== undefined && { cardUrl: url }) },
+    login: await target.login?.(url, card),
+    loginHint: url === undefined ? "log in to it" : `dragoman auth login -a ${url}`,
+  };
+  const interfaces = await Promise.all(
+    card.supportedInterfaces.map(async (entry): Promise<ProbedInterface> => {
+      const label = `${entry.protocolBinding} ${entry.protocolVersion}`;
+      const mayCall = target.mayCall?.(entry, url) ?? true;
+      const findings = mayCall ? await probeInterface(entry, probe) : { interface: notChecked(NOT_CALLED) };
+      return { entry, label, findings };
+    }),
+  );
+  const claims = [
+    { claim: "card", ...judgeCard(card, target.known) },
+    ...interfaces.map(({ entry, findings, label }) => ({
+      claim: `interface ${label}`,
+      ...findings.interface,
+      detail: `${entry.url} ${findings.interface.detail}`,
+    })),
+    ...CAPABILITIES.flatMap(([claim, member]) => {
+      const some = interfaces.flatMap(({ findings, label }) => {
+        const finding = findings[member];
+        return finding === undefined ? [] : [[label, finding] as const];
+      });
+      return some.length === 0 ? [] : [{ claim, ...combine(some) }];
+    }),
+    { claim: "modes", ...judgeModes(card) },
+  ];
+  return [...claims, ...(await probeExamples(probe, interfaces, options))];
+}
+
+interface ProbedInterface {
+  readonly entry: AgentInterface;
+  readonly label: string;
+  readonly findings: InterfaceFindings;
+}
+
+const NOT_CALLED = "is not called: where gRPC leads cannot be checked; --allow-private-targets allows it";
+
+const CAPABILITIES = [
+  ["authentication", "authentication"],
+  ["streaming", "streaming"],
+  ["push notifications", "push"],
+  ["extended card", "extendedCard"],
+] as const satisfies readonly (readonly [string, keyof InterfaceFindings])[];
+
+async function probeExamples(
+  probe: InterfaceProbe,
+  interfaces: readonly ProbedInterface[],
+  { send, signal, timeoutMs }: ProbeOptions,
+): Promise<readonly Claim[]> {
+  const { card, login } = probe;
+  if (!send) return probeSkills(card, undefined, "its example is sent only with --send");
+  const working = interfaces.find(({ findings }) => findings.interface.status === "ok");
+  if (working === undefined) return probeSkills(card, undefined, "no interface answers");
+  // Without the signal: a task that is stopped by it has to be cancelled after that.
+  const { signal: _, ...connect } = probe.connect;
+  const agent = await connectTo(working.entry, { card, connect }, login);
+  return probeSkills(card, { agent, signal, timeoutMs }, "");
+}
+
+function judgeCard(card: AgentCard, known: ProbeTarget["known"]): Finding {
+  const shown = `${card.name} ${card.version}`;
+  if (card.supportedInterfaces.length === 0) return isWrong(`${shown} declares no interface`);
+  const ids = card.skills.map(({ id }) => id);
+  const doubled = ids.find((id, index) => ids.indexOf(id) !== index);
+  if (doubled !== undefined) return isWrong(`${shown} has two skills with the id ${doubled}`);
+  if (known !== undefined && (known.name !== card.name || known.version !== card.version)) {
+    return isWrong(`the registry has ${known.name} ${known.version}, the agent shows ${shown}`);
+  }
+  return isSo(shown);
+}
+
+const MEDIA_TYPE = /^[\w!#$&^.+*-]+\/[\w!#$&^.+*-]+(?:\s*;.*)?$/;
+
+function judgeModes({ defaultInputModes, defaultOutputModes, skills }: AgentCard): Finding {
+  const modes = new Set([
+    ...defaultInputModes,
+    ...defaultOutputModes,
+    ...skills.flatMap(({ inputModes = [], outputModes = [] }) => [...inputModes, ...outputModes]),
+  ]);
+  const others = [...modes].filter((mode) => !MEDIA_TYPE.test(mode));
+  if (others.length > 0) return isWrong(`not a media type: ${others.join(", ")}`);
+  return modes.size === 0 ? notChecked("the card names none") : isSo([...modes].join(", "));
+}

@@ -1,0 +1,173 @@
+/** Whether one interface of an agent does what the card says, without sending it a message. */
+
+import { randomUUID } from "node:crypto";
+import { allowsAnonymous } from "../../../auth/login/security-schemes.ts";
+import { abilitiesOf } from "../../../client/dialects.ts";
+import { ConnectionError } from "../../../client/errors.ts";
+import type { ConnectOptions, Notice, RemoteAgent } from "../../../client/options.ts";
+import type { AgentCard, AgentInterface } from "../../../model/card.ts";
+import { type ErrorCode, ProtocolError } from "../../../model/errors.ts";
+import { type Finding, findingOf, isSo, isWrong, notChecked } from "./claims.ts";
+
+/** By what the card claims; absent: it does not. */
+export interface InterfaceFindings {
+  readonly interface: Finding;
+  readonly authentication?: Finding;
+  readonly streaming?: Finding;
+  readonly push?: Finding;
+  readonly extendedCard?: Finding;
+}
+
+export interface InterfaceProbe {
+  readonly card: AgentCard;
+  readonly connect: ConnectOptions;
+  /** How to call it with credentials, if there are any. */
+  readonly login?: Pick<ConnectOptions, "credentials" | "keys" | "credentialOrigins"> | undefined;
+  /** How the user can get credentials. */
+  readonly loginHint: string;
+}
+
+/** Every request names a task that does not exist: the agent answers without doing anything. */
+export async function probeInterface(entry: AgentInterface, probe: InterfaceProbe): Promise<InterfaceFindings> {
+  const { card, login } = probe;
+  const unknown = randomUUID();
+  const notices: Notice[] = [];
+  try {
+    const anonymous = await connectTo(entry, probe, {}, notices);
+    if (abilitiesOf(anonymous.interface.dialect)?.operations.get === false) {
+      return { interface: notChecked("its dialect allows no request but messages") };
+    }
+    const first = await outcomeOf(anonymous.get(unknown));
+    const isRefused = first === "UNAUTHENTICATED" || first === "PERMISSION_DENIED";
+    const authenticated = login === undefined ? undefined : await connectTo(entry, probe, login, notices);
+    const second = isRefused ? await (authenticated && outcomeOf(authenticated.get(unknown))) : first;
+    const answered = judgeAnswer(isRefused && second === undefined ? "TASK_NOT_FOUND" : second);
+    if (answered.status !== "ok") return { interface: answered };
+    const caller = isRefused ? authenticated : anonymous;
+    const ask = async (test: (agent: RemoteAgent) => Promise<Finding>): Promise<Finding> => {
+      if (caller === undefined) return notChecked(`credentials are needed: ${probe.loginHint}`);
+      return test(caller).catch(findingOf);
+    };
+    const { extendedAgentCard, pushNotifications, streaming } = card.capabilities;
+    return {
+      interface: answered,
+      authentication: judgeRefusal(card, isRefused, second !== undefined && isRefused),
+      ...(streaming === true && { streaming: await ask((agent) => probeStreaming(agent, unknown, notices)) }),
+      ...(pushNotifications === true && { push: await ask((agent) => probePush(agent, unknown)) }),
+      ...(extendedAgentCard === true && { extendedCard: await probeExtendedCard(card, anonymous, authenticated) }),
+    };
+  } catch (error) {
+    return { interface: describeFailure(error) };
+  }
+}
+
+/** Calls only this interface, and each time once. */
+export async function connectTo(
+  entry: AgentInterface,
+  { card, connect }: Pick<InterfaceProbe, "card" | "connect">,
+  login: ConnectOptions = {},
+  notices: Notice[] = [],
+): Promise<RemoteAgent> {
+  const client = await import("../../../client/index.ts");
+  const required = card.capabilities.extensions?.filter((extension) => extension.required === true) ?? [];
+  return client.connect(
+    { ...card, supportedInterfaces: [entry] },
+    {
+      ...connect,
+      ...login,
+      extensions: required.map(({ uri }) => uri),
+      onNotice: (notice) => notices.push(notice),
+      retry: { attempts: 1, baseMs: 0, capMs: 0 },
+    },
+  );
+}
+
+/** The code of the agent's error, or `answered`. Other failures are thrown. */
+async function outcomeOf(call: Promise<unknown>): Promise<ErrorCode | "answered"> {
+  try {
+    await call;
+    return "answered";
+  } catch (error) {
+    if (ProtocolError.is(error)) return error.code;
+    throw error;
+  }
+}
+
+function describeFailure(error: unknown): Finding {
+  if (ConnectionError.is(error) && error.code === "no-interface") return notChecked("this client does not support it");
+  return findingOf(error);
+}
+
+function judgeAnswer(outcome: ErrorCode | "answered" | undefined): Finding {
+  switch (outcome) {
+    case "TASK_NOT_FOUND":
+      return isSo("answers");
+    case "answered":
+      return isWrong("returned a task for an id that no task has");
+    case "UNAUTHENTICATED":
+    case "PERMISSION_DENIED":
+      return isWrong("refused the credentials");
+    case "RESOURCE_EXHAUSTED":
+      return notChecked("refuses requests because there are too many");
+    case "VERSION_NOT_SUPPORTED":
+      return isWrong("does not support the version that the card declares for it");
+    default:
+      return isWrong(`answered ${outcome} when asked for a task that does not exist, instead of TASK_NOT_FOUND`);
+  }
+}
+
+function judgeRefusal(card: AgentCard, isRefused: boolean, wasAccepted: boolean): Finding {
+  const accepted = wasAccepted ? ", and with them answered" : "";
+  if (isRefused && allowsAnonymous(card)) {
+    return isWrong(`a call without credentials is refused${accepted}, but the card demands none`);
+  }
+  if (isRefused) return isSo(`a call without credentials is refused${accepted}`);
+  if (allowsAnonymous(card)) return isSo("the card demands none, and calls without credentials are answered");
+  return isWrong("a call without the credentials that the card demands is answered");
+}
+
+const MISSING: ReadonlySet<ErrorCode | "answered"> = new Set<ErrorCode>([
+  "METHOD_NOT_FOUND",
+  "UNSUPPORTED_OPERATION",
+  "PUSH_NOTIFICATION_NOT_SUPPORTED",
+]);
+
+async function probeStreaming(agent: RemoteAgent, id: string, notices: readonly Notice[]): Promise<Finding> {
+  const read = async () => {
+    for await (const _ of agent.subscribe(id)) return;
+  };
+  const outcome = await outcomeOf(read());
+  // The client polls where an agent has no such method.
+  const isMissing = MISSING.has(outcome) || notices.some(({ kind }) => kind === "fallback");
+  if (isMissing) return isWrong("tasks cannot be subscribed to");
+  return outcome === "TASK_NOT_FOUND"
+    ? isSo("tasks can be subscribed to")
+    : isWrong(`a subscription is answered ${outcome}`);
+}
+
+async function probePush(agent: RemoteAgent, id: string): Promise<Finding> {
+  const outcome = await outcomeOf(agent.getPushConfig(id, id));
+  if (MISSING.has(outcome)) return isWrong(`webhooks cannot be registered: ${outcome}`);
+  return outcome === "TASK_NOT_FOUND"
+    ? isSo("webhooks can be registered")
+    : isWrong(`webhooks are answered ${outcome}`);
+}
+
+async function probeExtendedCard(
+  card: AgentCard,
+  anonymous: RemoteAgent,
+  authenticated: RemoteAgent | undefined,
+): Promise<Finding> {
+  try {
+    const open = await outcomeOf(anonymous.extendedCard());
+    if (open === "answered") return isWrong("it is shown without credentials");
+    if (MISSING.has(open) || open === "EXTENDED_AGENT_CARD_NOT_CONFIGURED") return isWrong(`there is none: ${open}`);
+    if (open !== "UNAUTHENTICATED" && open !== "PERMISSION_DENIED") return isWrong(`is answered ${open}`);
+    if (authenticated === undefined) return isSo("is refused without credentials; what it contains was not checked");
+    const { name, version } = await authenticated.extendedCard();
+    if (name === card.name) return isSo(`is refused without credentials, and shows ${name} ${version} with them`);
+    return isWrong(`belongs to another agent: ${name}`);
+  } catch (error) {
+    return findingOf(error);
+  }
+}
