@@ -154,7 +154,7 @@ function statOf(file: string) {
   return stat(file).catch(() => undefined);
 }
 
-/** Whoever reads the file sees the old report or the whole new one. A pipe or a device is written to as it is. */
+/** A reader of the file sees the old report or the whole new one. A pipe or a device is written to as it is. */
 async function replaceFile(file: string, text: string): Promise<void> {
   if ((await statOf(file))?.isFile() === false) return writeFile(file, text);
   const draft = `${file}.${randomUUID().slice(0, 8)}.part`;
