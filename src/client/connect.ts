@@ -3,7 +3,7 @@ import type { AgentCard } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
 import { type Loss, refusedLosses } from "../model/loss.ts";
 import { rejectUnknownKeys } from "../model/suggestions.ts";
-import { createFetchExchanger } from "../wire/fetch-exchange.ts";
+import type { Exchanger } from "../wire/exchange.ts";
 import { type AgentCaller, createAgentCaller } from "./call/agent-caller.ts";
 import { Endpoints } from "./call/failover.ts";
 import { createRemoteAgent } from "./call/remote-agent.ts";
@@ -24,12 +24,14 @@ import {
 } from "./options.ts";
 import { trackHops } from "./run-hops.ts";
 import { createAuthenticatedCarrier, createAuthenticatedExchanger, lowerCaseNames } from "./transport/authenticate.ts";
-import { createCredentialGate, createRedirectGuard } from "./transport/credential-origins.ts";
+import { createCallExchanger, createCredentialGate, followRedirects } from "./transport/credential-origins.ts";
 import { createGrpcCarrier, sharedGrpcCarrier } from "./transport/grpc-carrier.ts";
 import { createGrpcTransport } from "./transport/grpc-transport.ts";
 import { createHttpTransport } from "./transport/http-transport.ts";
 import { createTracer } from "./transport/trace.ts";
 import type { Transport, TransportSetup } from "./transport/transport.ts";
+
+export type { Exchanger };
 
 /** Finds the card and chooses an interface. `target` as for `fetchCard`, or a card. */
 export async function connect(target: string | AgentCard, options: ConnectOptions = {}): Promise<RemoteAgent> {
@@ -37,8 +39,15 @@ export async function connect(target: string | AgentCard, options: ConnectOption
   return createRemoteAgent(await connectCaller(target, options));
 }
 
-/** Like `connect`, for callers that dispatch operations directly and pass hops with each of them. */
-export async function connectCaller(target: string | AgentCard, options: ConnectOptions = {}): Promise<AgentCaller> {
+/**
+ * Like `connect`, for callers that dispatch operations directly and pass hops with each of them. `exchange` makes the calls
+ * over HTTP in place of `fetch`, and follows no redirects.
+ */
+export async function connectCaller(
+  target: string | AgentCard,
+  options: ConnectOptions = {},
+  exchange?: Exchanger,
+): Promise<AgentCaller> {
   rejectUnknownKeys("connect", options, CONNECT_OPTIONS);
   const found = typeof target === "string" ? await fetchCard(target, options) : await readGivenCard(target, options);
   const { card, verification } = found;
@@ -59,7 +68,7 @@ export async function connectCaller(target: string | AgentCard, options: Connect
     });
   }
   const setup = {
-    endpoints: new Endpoints(candidates, createTransportFactory({ ...options, cardUrl }, notify), notify),
+    endpoints: new Endpoints(candidates, createTransportFactory({ ...options, cardUrl }, notify, exchange), notify),
     requestRetry: options.retry ?? DEFAULT_REQUEST_RETRY,
     streamRetry: options.retry ?? DEFAULT_STREAM_RETRY,
     polling: DEFAULT_POLLING,
@@ -85,17 +94,20 @@ type TransportOptions = Omit<ConnectOptions, "cardUrl"> & { readonly cardUrl: st
 function createTransportFactory(
   options: TransportOptions,
   notify: (notice: Notice) => void,
+  exchange: Exchanger | undefined,
 ): (candidate: Candidate) => Transport {
   const headers = lowerCaseNames(options.headers);
   const { authCode, credentials, keys, tls } = options;
   const proves = (credentials ?? keys ?? authCode ?? tls?.cert) !== undefined;
   const hasAny = proves || Object.keys(headers).length > 0;
   const mayHaveCredentials = createCredentialGate(options);
-  const fetch = options.fetch ?? globalThis.fetch;
+  const { fetch = globalThis.fetch } = options;
+  const mayPresent = (url: string) => mayHaveCredentials({ url });
   const plain = {
-    exchange: createFetchExchanger(
-      createRedirectGuard(tls === undefined ? fetch : createTlsFetch(fetch, tls, (url) => mayHaveCredentials({ url }))),
-    ),
+    exchange:
+      exchange === undefined
+        ? createCallExchanger(tls === undefined ? fetch : createTlsFetch(fetch, tls, mayPresent))
+        : followRedirects(exchange),
     carrier: tls === undefined ? sharedGrpcCarrier() : createGrpcCarrier({ tls: withoutCertificate(tls) }),
   };
   const identified = tls?.cert === undefined ? plain : { ...plain, carrier: createGrpcCarrier({ tls }) };

@@ -2,6 +2,7 @@ import { getEventListeners, once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
+import { createGuardedExchanger } from "../auth/guarded-fetch/guarded-exchange.ts";
 import { CarrierError, type ExchangeCall } from "./exchange.ts";
 import { createFetchExchanger } from "./fetch-exchange.ts";
 
@@ -37,9 +38,11 @@ const get = (url: string, more: Partial<ExchangeCall> = {}): ExchangeCall => ({
   headers: {},
   ...more,
 });
-const exchange = createFetchExchanger(globalThis.fetch, { maxBodyBytes: 1000 });
 
-describe("createFetchExchanger", () => {
+describe.each([
+  ["any fetch", createFetchExchanger(globalThis.fetch, { maxBodyBytes: 1000 })],
+  ["guarded connections", createGuardedExchanger({ allowPrivate: true }, { maxBodyBytes: 1000 })],
+])("an exchanger over %s", (_, exchange) => {
   it("sends method, headers and body, and gives status, headers and text", async () => {
     const url = await listen(async (request, response) => {
       let body = "";
@@ -77,15 +80,6 @@ describe("createFetchExchanger", () => {
     server = undefined;
     expect(await codeOf(exchange(get(url)))).toBe("unreachable");
     expect(await codeOf(exchange(get("no url")))).toBe("unreachable");
-  });
-
-  it("keeps secrets in the URL out of its messages", async () => {
-    const refused = createFetchExchanger(async () => {
-      throw new TypeError("fetch failed");
-    });
-    await expect(refused(get("https://user:secret@host.example/path?key=secret"))).rejects.toThrow(
-      /^The server could not be reached: https:\/\/host\.example\/path$/,
-    );
   });
 
   it("stops waiting for headers", async () => {
@@ -185,4 +179,13 @@ describe("createFetchExchanger", () => {
     await answer.text();
     expect(getEventListeners(signal, "abort")).toHaveLength(0);
   });
+});
+
+it("keeps secrets in the URL out of its messages", async () => {
+  const refused = createFetchExchanger(async () => {
+    throw new TypeError("fetch failed");
+  });
+  await expect(refused(get("https://user:secret@host.example/path?key=secret"))).rejects.toThrow(
+    /^The server could not be reached: https:\/\/host\.example\/path$/,
+  );
 });

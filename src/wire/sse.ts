@@ -193,6 +193,29 @@ function fieldValue(line: string, colon: number): string {
   return line.slice(line.charCodeAt(colon + 1) === SPACE ? colon + 2 : colon + 1);
 }
 
+/** The events that each chunk completes. */
+export class SseBatch {
+  #events: SseEvent[] = [];
+  readonly #parser: SseParser;
+
+  constructor(options?: SseParserOptions) {
+    this.#parser = createSseParser((event) => this.#events.push(event), options);
+  }
+
+  /** A failure is that of the event after the last of these. */
+  push(chunk: Uint8Array): { readonly events: SseEvent[]; readonly failure: unknown } {
+    let failure: unknown;
+    try {
+      this.#parser.push(chunk);
+    } catch (error) {
+      failure = error;
+    }
+    const events = this.#events;
+    this.#events = [];
+    return { events, failure };
+  }
+}
+
 /**
  * Events in batches, one per chunk that completed any: a reader awaits once per network read, not once per event.
  * A `ReadableStream` is such an iterable; leaving the loop cancels it.
@@ -201,23 +224,10 @@ export async function* readSseEvents(
   stream: AsyncIterable<Uint8Array>,
   options?: SseParserOptions,
 ): AsyncGenerator<SseEvent[], void, undefined> {
-  let batch: SseEvent[] = [];
-  const parser = createSseParser((event) => batch.push(event), options);
+  const batch = new SseBatch(options);
   for await (const chunk of stream) {
-    let failure: unknown;
-    let failed = false;
-    try {
-      parser.push(chunk);
-    } catch (error) {
-      failed = true;
-      failure = error;
-    }
-    if (batch.length > 0) {
-      const complete = batch;
-      batch = [];
-      yield complete;
-    }
-    if (failed) throw failure;
+    const { events, failure } = batch.push(chunk);
+    if (events.length > 0) yield events;
+    if (failure !== undefined) throw failure;
   }
-  parser.end();
 }

@@ -1,6 +1,6 @@
 import type { AgentCaller } from "../../client/call/agent-caller.ts";
 import { type FetchedCard, fetchCard } from "../../client/card/fetch-card.ts";
-import { connectCaller } from "../../client/connect.ts";
+import { connectCaller, type Exchanger } from "../../client/connect.ts";
 import { DIALECT_NAMES } from "../../client/dialect-names.ts";
 import { abilitiesOf, unpublishedCard } from "../../client/dialects.ts";
 import { ConnectionError, changeError, failedBeforeSending, redactUrl } from "../../client/errors.ts";
@@ -29,7 +29,9 @@ export interface UpstreamOptions {
   readonly agent: string;
   readonly url: string;
   readonly connect: Omit<ConnectOptions, "signal" | "onNotice" | "hops" | "cardUrl">;
-  /** Which interfaces of the card may be called; a `fetch` of `connect` checks addresses over HTTP itself. */
+  /** Makes the calls over HTTP in place of the `fetch` of `connect`, which then only reads the card. */
+  readonly exchange?: Exchanger;
+  /** Which interfaces of the card may be called; `fetch` and `exchange` check addresses over HTTP themselves. */
   readonly mayCall?: (entry: AgentInterface) => boolean;
   /** Receives every new card before it is used. */
   readonly onCard?: (card: AgentCard) => void;
@@ -216,14 +218,14 @@ export class Upstream implements Peer {
 
   /** Reads the card and, if it is new, connects by it. A card that cannot be used does not replace an earlier one. */
   async #readCard(): Promise<AgentCaller> {
-    const { connect, mayCall = () => true, url } = this.#options;
+    const { connect, exchange, mayCall = () => true, url } = this.#options;
     try {
       const fetched = await fetchCard(url, connect);
       if (this.#caller === undefined || fetched.raw !== this.#fetched?.raw) {
         const callable = { ...fetched.card, supportedInterfaces: fetched.card.supportedInterfaces.filter(mayCall) };
         const onNotice = (notice: Notice) => this.#notice(notice);
         this.#options.onCard?.(fetched.card);
-        this.#caller = await connectCaller(callable, { ...connect, cardUrl: fetched.url, onNotice });
+        this.#caller = await connectCaller(callable, { ...connect, cardUrl: fetched.url, onNotice }, exchange);
         this.#fetched = fetched;
       }
       this.#cardProblem = undefined;

@@ -1,17 +1,60 @@
 /** Connecting to the address that was checked, and to no other. */
 
 import { lookup as systemLookup } from "node:dns/promises";
-import type { buildConnector } from "undici";
+import type { Agent, buildConnector } from "undici";
 import { GuardedFetchError } from "./errors.ts";
-import { type Address, isSameAddress, parseAddress, type TargetPolicy } from "./target-policy.ts";
+import {
+  type Address,
+  createTargetPolicy,
+  isSameAddress,
+  parseAddress,
+  type TargetPolicy,
+  type TargetPolicyOptions,
+} from "./target-policy.ts";
 
 /** All addresses of a name. */
 export type Lookup = (hostname: string) => Promise<readonly string[]>;
 
-export interface GuardedConnectOptions {
+export interface ConnectionOptions extends TargetPolicyOptions {
+  /** All addresses of a name. Default: the system's resolver. */
+  readonly lookup?: Lookup;
+}
+
+interface GuardedConnectOptions {
   readonly policy: TargetPolicy;
   readonly timeoutMs: number;
   readonly lookup?: Lookup | undefined;
+}
+
+const MAX_HEADER_BYTES = 16 * 1024;
+const MAX_CONNECT_MS = 10_000;
+/** Connections are kept for the next request to the same place, but not for long: names move. */
+const KEEP_ALIVE_MS = 4_000;
+
+/** What may be reached, and the connections to it. `timeoutMs` bounds connecting, which never takes longer than 10 s. */
+export function guardConnections(options: ConnectionOptions, timeoutMs = MAX_CONNECT_MS) {
+  const policy = createTargetPolicy(options);
+  const connecting = { policy, timeoutMs: Math.min(timeoutMs, MAX_CONNECT_MS), lookup: options.lookup };
+  let opening: Promise<Agent> | undefined;
+  const openAgent = (): Promise<Agent> => {
+    opening ??= createAgent(connecting);
+    return opening;
+  };
+  return { policy, openAgent };
+}
+
+/** The library is loaded when it is first needed: many who can fetch never do. */
+async function createAgent(options: GuardedConnectOptions): Promise<Agent> {
+  const { Agent, buildConnector } = await import("undici");
+  return new Agent({
+    connect: createGuardedConnector(buildConnector({ timeout: options.timeoutMs }), options),
+    // The whole time is bounded by those who request, so that the library's own limits on parts of it would only be in the way.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveMaxTimeout: KEEP_ALIVE_MS,
+  });
 }
 
 const lookupBySystem: Lookup = async (hostname) => {
@@ -20,7 +63,7 @@ const lookupBySystem: Lookup = async (hostname) => {
 };
 
 /** `connect` is the library's own connector, which connects to any address. */
-export function createGuardedConnector(
+function createGuardedConnector(
   connect: buildConnector.connector,
   options: GuardedConnectOptions,
 ): buildConnector.connector {

@@ -24,7 +24,7 @@ export class Cursor {
   /** The peer declares that its ids are log positions. Others use timestamps or per-connection counters. */
   readonly #trusted: boolean;
   #last: number | undefined;
-  #first: { readonly number: number; readonly json: string } | undefined;
+  #first: StreamFrame | undefined;
   #previous: number | undefined;
   #isFirstFrame = true;
   /** This connection restarted at the beginning of the log. */
@@ -60,7 +60,7 @@ export class Cursor {
     if (repeatsId && !this.#trusted) return withoutNumber(frame);
     if (this.#last === undefined || number > this.#last) {
       this.#last = number;
-      this.#first ??= { number, json: frame.json };
+      if (!this.#trusted) this.#first ??= frame;
       return frame;
     }
     if (this.#trusted || this.#replaying) return undefined;

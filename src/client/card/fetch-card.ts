@@ -6,14 +6,13 @@ import type { CardVerification } from "../../auth/signatures/verify-card.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { ExchangeAnswer, ExchangeCall, Exchanger } from "../../wire/exchange.ts";
-import { createFetchExchanger } from "../../wire/fetch-exchange.ts";
 import { JsonParseError, parseJson } from "../../wire/parse-json.ts";
 import { createRetryBackoff, isTransient, joinSignals, retryDelay, sleep } from "../call/retry.ts";
 import { offersDialect, type RequiredDialect, readCardFor, unpublishedCard } from "../dialects.ts";
 import { ConnectionError, redactUrl, toConnectionError } from "../errors.ts";
 import { type CardOptions, DEFAULT_REQUEST_RETRY, DEFAULT_TIMEOUT_MS } from "../options.ts";
 import { createChallengedExchanger, lowerCaseNames } from "../transport/authenticate.ts";
-import { createRedirectGuard } from "../transport/credential-origins.ts";
+import { createCallExchanger } from "../transport/credential-origins.ts";
 import { createTracer, type Tracer } from "../transport/trace.ts";
 import { CARD_PATH, locateCard } from "./addresses.ts";
 import { readVerifiedCard, requireTrustedCard } from "./verify-card.ts";
@@ -72,7 +71,7 @@ interface CardSource {
 function createCardSource(options: CardOptions, urls: readonly string[]): CardSource {
   const fetch = createCardFetch(options, urls);
   const headers = lowerCaseNames(options.headers);
-  const plain = createFetchExchanger(createRedirectGuard(fetch), { maxBodyBytes: MAX_CARD_BYTES });
+  const plain = createCallExchanger(fetch, MAX_CARD_BYTES);
   const { credentials } = options;
   return {
     // The caller chose this address, so it may receive the credentials.

@@ -3,6 +3,8 @@
  * host.
  */
 
+import type { ExchangeAnswer, ExchangeCall, Exchanger } from "../../wire/exchange.ts";
+import { carrierError, createFetchExchanger } from "../../wire/fetch-exchange.ts";
 import { isLoopback } from "../../wire/loopback.ts";
 import type { GrpcAddress } from "./grpc-channels.ts";
 
@@ -96,46 +98,69 @@ export class RedirectError extends Error {
 /**
  * The redirects of `fetch` itself drop `Authorization` across hosts, but keep every other header that may hold a key.
  * Here, redirects within one origin are followed as usual; across origins only a GET is followed, with only the
- * harmless headers; a POST never is, since its body is the caller's message.
+ * harmless headers; a POST never is, since its body is the caller's message. `exchange` must follow none itself.
  */
-export function createRedirectGuard(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
-  return async (input, init = {}) => {
-    if (typeof input !== "string") return fetch(input, { ...init, redirect: "manual" });
-    let { url, options } = moveUserInfoToHeader(input, { ...init, redirect: "manual" });
-    for (let hops = 0; ; hops++) {
-      const response = await fetch(url, options);
-      const location = REDIRECT_STATUSES.has(response.status) ? response.headers.get("location") : null;
-      if (location === null) return response;
-      await response.body?.cancel();
-      if (hops === MAX_REDIRECTS) {
-        throw new RedirectError(`it redirected more than ${MAX_REDIRECTS} times`, "Check the address.");
-      }
-      if (!URL.canParse(location, url)) {
-        throw new RedirectError("it redirected to an address that is not a URL", "Check the address.");
-      }
-      const from = new URL(url);
-      const to = new URL(location, url);
-      options = redirectOptions(options, response.status, from, to);
-      url = to.href;
-    }
+export function followRedirects(exchange: Exchanger): Exchanger {
+  return async (given) => {
+    const call = given.url.includes("@") ? moveUserInfoToHeader(given) : given;
+    // The timeout is for all requests together.
+    const deadline = call.timeoutMs === undefined ? undefined : performance.now() + call.timeoutMs;
+    const answer = await exchange(call);
+    return REDIRECT_STATUSES.has(answer.status) ? follow(exchange, call, answer, deadline) : answer;
   };
 }
 
+/** An exchanger through a `fetch`, with these rules for redirects. `maxBodyBytes` bounds responses that are not streams. */
+export function createCallExchanger(fetch = globalThis.fetch, maxBodyBytes?: number): Exchanger {
+  const manual: typeof fetch = (input, init) => fetch(input, { ...init, redirect: "manual" });
+  return followRedirects(createFetchExchanger(manual, maxBodyBytes === undefined ? {} : { maxBodyBytes }));
+}
+
+async function follow(
+  exchange: Exchanger,
+  first: ExchangeCall,
+  redirected: ExchangeAnswer,
+  deadline: number | undefined,
+): Promise<ExchangeAnswer> {
+  let call = first;
+  let answer = redirected;
+  for (let hops = 0; ; hops++) {
+    const location = REDIRECT_STATUSES.has(answer.status) ? answer.headers.get("location") : null;
+    if (location === null) return answer;
+    answer.cancel();
+    try {
+      if (hops === MAX_REDIRECTS) {
+        throw new RedirectError(`it redirected more than ${MAX_REDIRECTS} times`, "Check the address.");
+      }
+      call = redirectCall(call, answer.status, location);
+    } catch (cause) {
+      throw carrierError("unreachable", call.url, cause);
+    }
+    const timeoutMs = deadline === undefined ? {} : { timeoutMs: Math.max(1, deadline - performance.now()) };
+    answer = await exchange({ ...call, ...timeoutMs });
+  }
+}
+
 /** `fetch` rejects `user:password@` in a URL, so it is sent as the equivalent header. */
-function moveUserInfoToHeader(url: string, options: RequestInit): { url: string; options: RequestInit } {
-  if (!url.includes("@") || !URL.canParse(url)) return { url, options };
-  const parsed = new URL(url);
-  if (parsed.username === "" && parsed.password === "") return { url, options };
+function moveUserInfoToHeader(call: ExchangeCall): ExchangeCall {
+  if (!URL.canParse(call.url)) return call;
+  const parsed = new URL(call.url);
+  if (parsed.username === "" && parsed.password === "") return call;
   const pair = `${decodeURIComponent(parsed.username)}:${decodeURIComponent(parsed.password)}`;
   parsed.username = "";
   parsed.password = "";
-  const headers = new Headers(options.headers);
-  if (!headers.has("authorization")) headers.set("authorization", `Basic ${Buffer.from(pair).toString("base64")}`);
-  return { url: parsed.href, options: { ...options, headers } };
+  const authorization = `Basic ${Buffer.from(pair).toString("base64")}`;
+  const isGiven = Object.keys(call.headers).some((name) => name.toLowerCase() === "authorization");
+  return { ...call, url: parsed.href, headers: isGiven ? call.headers : { ...call.headers, authorization } };
 }
 
-function redirectOptions(options: RequestInit, status: number, from: URL, to: URL): RequestInit {
-  const method = options.method ?? "GET";
+function redirectCall(call: ExchangeCall, status: number, location: string): ExchangeCall {
+  if (!URL.canParse(location, call.url)) {
+    throw new RedirectError("it redirected to an address that is not a URL", "Check the address.");
+  }
+  const from = new URL(call.url);
+  const to = new URL(location, call.url);
+  const { method } = call;
   const readOnly = method === "GET" || method === "HEAD";
   // 301, 302 and 303 would turn a POST into a GET, which is a different request.
   const keepsMethod = readOnly || status === 307 || status === 308;
@@ -147,8 +172,7 @@ function redirectOptions(options: RequestInit, status: number, from: URL, to: UR
   if (!keepsMethod || (!sameOrigin && !readOnly)) {
     throw new RedirectError(`it redirected a ${method} to ${target}`, `Use ${target} directly if you trust it.`);
   }
-  if (sameOrigin) return options;
-  const headers: Record<string, string> = {};
-  for (const [name, value] of new Headers(options.headers)) if (FORWARDED_HEADERS.has(name)) headers[name] = value;
-  return { ...options, headers };
+  if (sameOrigin) return { ...call, url: to.href };
+  const forwarded = Object.entries(call.headers).filter(([name]) => FORWARDED_HEADERS.has(name.toLowerCase()));
+  return { ...call, url: to.href, headers: Object.fromEntries(forwarded) };
 }

@@ -6,7 +6,7 @@ import type { Loss } from "../../model/loss.ts";
 import type { Operation, OutcomeOf, StreamFrame } from "../../model/operation.ts";
 import type { TraceContext } from "../../model/trace.ts";
 import type { ExchangeAnswer, ExchangeCall } from "../../wire/exchange.ts";
-import { readSseEvents, type SseEvent } from "../../wire/sse.ts";
+import { SseBatch, type SseEvent } from "../../wire/sse.ts";
 import { ConnectionError, redactUrl, toConnectionError } from "../errors.ts";
 import type { ChosenInterface } from "../options.ts";
 import type { Tracer } from "./trace.ts";
@@ -138,27 +138,15 @@ export function readFrames(
   { report, streamSilenceMs: silenceMs, tracer }: FrameSetup,
 ): FrameReader {
   let silent = false;
+  let waiting = false;
   let closing: NodeJS.Timeout | undefined;
 
-  /** Any byte resets the timer, comments included. Time in which the consumer does not read is not counted. */
-  async function* watchedChunks(): AsyncGenerator<Uint8Array, void, undefined> {
-    const chunks = answer.chunks[Symbol.asyncIterator]();
-    const onSilence = (): void => {
-      silent = true;
-      answer.cancel();
-    };
-    for (;;) {
-      const timer = setTimeout(onSilence, silenceMs);
-      try {
-        const { done, value } = await chunks.next();
-        if (done === true) return;
-        clearTimeout(timer);
-        yield value;
-      } finally {
-        clearTimeout(timer);
-      }
-    }
-  }
+  /** Time in which the consumer does not read is not counted. */
+  const onSilence = (): void => {
+    if (!waiting) return;
+    silent = true;
+    answer.cancel();
+  };
 
   function decodeEvent({ data, event, lastEventId }: SseEvent) {
     if (data === "") return { losses: [], value: [] };
@@ -166,10 +154,21 @@ export function readFrames(
     return decoder.decode({ data, event, id: lastEventId === "" ? undefined : lastEventId });
   }
 
+  // One generator from the chunks to the frames: each further one would cost as much as decoding a short event.
   async function* frames(): AsyncGenerator<readonly StreamFrame[], void, undefined> {
+    const chunks = answer.chunks[Symbol.asyncIterator]();
+    const events = new SseBatch();
+    const silence = setTimeout(onSilence, silenceMs);
     try {
-      for await (const events of readSseEvents(watchedChunks())) {
-        const { failure, read } = decodeAll(events, decodeEvent, report);
+      for (;;) {
+        waiting = true;
+        // Any byte resets the timer, comments included.
+        silence.refresh();
+        const step = await chunks.next();
+        waiting = false;
+        if (step.done === true) break;
+        const batch = events.push(step.value);
+        const { failure = batch.failure, read } = decodeAll(batch.events, decodeEvent, report);
         if (read.length > 0) yield read;
         if (failure !== undefined) throw failure;
       }
@@ -179,6 +178,7 @@ export function readFrames(
       if (ProtocolError.is(error)) throw error;
       throw toConnectionError(error, call);
     } finally {
+      clearTimeout(silence);
       clearTimeout(closing);
       answer.cancel();
     }

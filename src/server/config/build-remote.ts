@@ -1,4 +1,5 @@
 import { createUpstreamAgent } from "../../agents/remote/index.ts";
+import { createGuardedExchanger } from "../../auth/guarded-fetch/guarded-exchange.ts";
 import { createGuardedFetch } from "../../auth/guarded-fetch/guarded-fetch.ts";
 import { createClientCredentialsProvider } from "../../auth/login/client-credentials.ts";
 import type { ApiKeyScheme, CredentialProvider, StoredCredential } from "../../auth/login/contract.ts";
@@ -9,6 +10,7 @@ import { parseGrpcAddress } from "../../client/transport/grpc-channels.ts";
 import type { Agent } from "../../engine/agent.ts";
 import type { AgentCard, AgentInterface } from "../../model/card.ts";
 import type { Log } from "../../model/ports.ts";
+import type { Exchanger } from "../../wire/exchange.ts";
 import { isLoopback } from "../../wire/loopback.ts";
 import { systemTools } from "../clock-and-ids.ts";
 import type { AgentOverrides, RemoteSource } from "./config.ts";
@@ -29,11 +31,12 @@ export function buildRemoteAgent(
   { strict, log }: BuildRemoteOptions,
 ): Agent {
   const { url } = source;
-  const { connect, hosts, readCard } = openRemote(source);
+  const { connect, exchange, hosts, readCard } = openRemote(source);
   return createUpstreamAgent({
     agent: name,
     url,
     connect: { ...connect, strict },
+    exchange,
     mayCall: createGrpcCheck(name, url, hosts, log),
     ...(readCard && { onCard: readCard }),
     ...(timeoutMs !== undefined && { answerMs: timeoutMs }),
@@ -47,6 +50,8 @@ interface OpenedRemote {
   /** Hosts that the configuration names. */
   readonly hosts: readonly string[];
   readonly connect: ConnectOptions;
+  /** Calls by HTTP, as `fetch` of `connect` would make them, for less. */
+  readonly exchange: Exchanger;
   readonly readCard?: Login["readCard"];
 }
 
@@ -54,22 +59,24 @@ interface OpenedRemote {
 export function openRemote({ binding, credentials, dialect, origins = [], url }: RemoteSource): OpenedRemote {
   const hosts = [url, ...origins].map((address) => new URL(address).hostname);
   // The configuration chose these hosts, so they may be anywhere; whatever the card names besides must be public.
-  const fetch = createGuardedFetch({
-    allow: hosts.flatMap((host) => (isLoopback(host) ? LOOPBACK_TARGETS : [host])),
-    // Calls have their own limits, and streams have none.
-    timeoutMs: Number.POSITIVE_INFINITY,
-    maxBytes: Number.POSITIVE_INFINITY,
-  });
+  const allow = hosts.flatMap((host) => (isLoopback(host) ? LOOPBACK_TARGETS : [host]));
+  // Cards have their own limits.
+  const unlimited = { timeoutMs: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY };
   const login = credentials && createLogin(credentials, isLoopback(hosts[0] as string));
   const connect = {
-    fetch,
+    fetch: createGuardedFetch({ allow, ...unlimited }),
     credentialOrigins: origins,
     ...(dialect !== undefined && { dialect }),
     ...(binding !== undefined && { binding }),
     ...(login?.provider && { credentials: login.provider }),
     ...(login?.keys && { keys: login.keys }),
   };
-  return { hosts, connect, ...(login?.readCard && { readCard: login.readCard }) };
+  return {
+    hosts,
+    connect,
+    exchange: createGuardedExchanger({ allow }),
+    ...(login?.readCard && { readCard: login.readCard }),
+  };
 }
 
 /** Addresses over gRPC are resolved by its library and cannot be checked when connecting, so their hosts are. */
