@@ -5,7 +5,7 @@ import { withoutHops } from "../model/extensions.ts";
 import type { Message } from "../model/message.ts";
 import type { FrameStream, SendInput } from "../model/operation.ts";
 import { statusText } from "../model/status-texts.ts";
-import type { TaskStatus } from "../model/task.ts";
+import { isInterrupted, type TaskStatus } from "../model/task.ts";
 import {
   ChildTask,
   canBeQueried,
@@ -56,6 +56,8 @@ class Forwarding {
   /** The peer's stream was left for another message of the caller. */
   #hasLeft = false;
   #cancelling: Promise<void> | undefined;
+  /** Set when the run is cancelled; aborted once the peer's task has ended by itself. */
+  #over: AbortController | undefined;
 
   constructor(turn: Turn, peer: Peer, policy: Agent["onCrash"]) {
     this.#turn = turn;
@@ -66,9 +68,9 @@ class Forwarding {
 
   async *run(): AsyncGenerator<AgentEvent, MessageDraft | undefined, undefined> {
     const { signal } = this.#turn;
-    const over = new AbortController();
     const stop = () => {
-      this.#cancelling = this.#cancel(over.signal).then(() => this.#child.leave());
+      this.#over = new AbortController();
+      this.#cancelling = this.#cancel(this.#over.signal).then(() => this.#child.leave());
     };
     signal.addEventListener("abort", stop, { once: true });
     if (signal.aborted) stop();
@@ -87,10 +89,12 @@ class Forwarding {
       yield failed(error.message);
     } finally {
       signal.removeEventListener("abort", stop);
-      if (this.#child.isSettled) over.abort();
-      await this.#cancelling;
-      // The id may have arrived after the abort.
-      if (signal.aborted) await this.#cancel(over.signal);
+      if (this.#over !== undefined) {
+        if (this.#child.isSettled) this.#over.abort();
+        await this.#cancelling;
+        // The id may have arrived after the abort.
+        await this.#cancel(this.#over.signal);
+      }
     }
     return undefined;
   }
@@ -111,7 +115,7 @@ class Forwarding {
   }
 
   async *#forward(frames: FrameStream): AsyncGenerator<AgentEvent, MessageDraft | undefined, undefined> {
-    const { followUp } = this.#turn;
+    let followUp: AbortSignal | undefined;
     const reading = this.#child.read(frames, (event, isStale) => (isStale ? [] : this.#translate(event)));
     // An authorisation may be given elsewhere, so its task is followed until the caller answers here.
     const leaveForReply = () => {
@@ -119,7 +123,6 @@ class Forwarding {
       this.#hasLeft = true;
       void this.#child.leave();
     };
-    followUp?.addEventListener("abort", leaveForReply, { once: true });
     try {
       for (;;) {
         const step = await reading.next();
@@ -129,7 +132,12 @@ class Forwarding {
         yield* items;
         // Stored together with the last event of the frame, so that a resumed run continues with the next frame.
         if (last !== undefined) yield number === undefined ? last : { ...last, checkpoint: number };
-        if (this.#child.isSettled && followUp?.aborted === true) return undefined;
+        if (this.#child.state === undefined || !isInterrupted(this.#child.state)) continue;
+        if (followUp === undefined) {
+          followUp = this.#turn.followUp;
+          followUp?.addEventListener("abort", leaveForReply, { once: true });
+        }
+        if (followUp?.aborted === true) return undefined;
       }
     } finally {
       followUp?.removeEventListener("abort", leaveForReply);

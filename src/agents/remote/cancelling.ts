@@ -38,7 +38,7 @@ export function delayAbort(signal: AbortSignal | undefined, { send, caller, cloc
     stopTimer();
     signal?.removeEventListener("abort", onAbort);
   };
-  return { signal: controller.signal, release };
+  return { controller, release };
 }
 
 /** Cancels a task whose id has arrived only after its reader was cancelled. Its first frames are there already. */

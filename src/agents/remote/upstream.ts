@@ -127,7 +127,7 @@ export class Upstream implements Peer {
   }
 
   async dispatch<O extends Operation>(operation: O, call: CallContext): Promise<OutcomeOf<O>> {
-    const caller = await this.connect(call.signal);
+    const caller = this.#caller ?? (await this.connect(call.signal));
     const { hops, idempotencyKey, signal } = call;
     const { trace } = call.caller;
     const timeoutMs = this.#answerTime(caller, operation);
@@ -140,7 +140,7 @@ export class Upstream implements Peer {
     const { clock } = this.#options;
     const opening = delayAbort(signal, { send: operation.kind === "stream" ? operation : undefined, caller, clock });
     try {
-      const open = () => caller.dispatch(operation, { ...options, signal: opening.signal });
+      const open = () => caller.dispatch(operation, { ...options, controller: opening.controller });
       // The outcome of these two operations is a stream, which the compiler cannot infer from a union.
       const stream = (await this.#attempt(operation, call, open)) as FrameStream;
       if (isCancelled(signal)) await cancelOpened(stream, caller);
@@ -154,7 +154,7 @@ export class Upstream implements Peer {
   async #attempt<T>({ kind }: Operation, call: CallContext, attempt: () => Promise<T>): Promise<T> {
     const { idempotencyKey, signal } = call;
     const isSend = kind === "stream" || kind === "send";
-    const backoff = this.#backoff(DEFAULT_REQUEST_RETRY, isSend && idempotencyKey === undefined);
+    let backoff: Backoff | undefined;
     for (;;) {
       this.#acquire();
       try {
@@ -164,6 +164,7 @@ export class Upstream implements Peer {
       } catch (error) {
         const isAborted = signal?.aborted === true;
         this.#health.countFailure(error, isAborted);
+        backoff ??= this.#backoff(DEFAULT_REQUEST_RETRY, isSend && idempotencyKey === undefined);
         const pause = isNeverSent(error) && !isAborted ? backoff.next() : undefined;
         if (pause === undefined) throw this.#explain(error);
         await this.#sleep(pause, signal);

@@ -21,8 +21,13 @@ import type { CallSettings, UnaryOperation } from "../transport/transport.ts";
 import { followTask } from "./follow.ts";
 import { type CallSetup, callWithRetries, type JoinedSignal, joinSignals, pollTask } from "./retry.ts";
 
+export interface CallerOptions extends CallOptions {
+  /** In place of `signal`, for streams: belongs to this call alone, and is also aborted when the stream is left. */
+  readonly controller?: AbortController;
+}
+
 /** Rejects with `ProtocolError` for errors from the agent and `ConnectionError` for connection failures. */
-export interface AgentCaller extends Dispatcher<CallOptions> {
+export interface AgentCaller extends Dispatcher<CallerOptions> {
   readonly card: AgentCard;
   /** The interface in use; replaced by another when it fails. */
   readonly interface: ChosenInterface;
@@ -39,7 +44,7 @@ interface AgentCallerOptions {
   readonly hops?: Hops | undefined;
 }
 
-interface SendOptions extends CallOptions {
+interface SendOptions extends CallerOptions {
   /** When the result is no longer waited for, in milliseconds since the epoch. */
   readonly deadline?: number | undefined;
 }
@@ -66,7 +71,7 @@ export function createAgentCaller({ setup, card, signal, hops }: AgentCallerOpti
     options: SendOptions,
     onRepeat?: () => void,
   ): Promise<OutcomeOf<O>> {
-    const joined = joinSignals(signal, options.signal);
+    const joined = joinSignals([signal, options.signal]);
     try {
       return await callWithRetries(setup, operation, settingsOf(options, joined), onRepeat);
     } finally {
@@ -76,7 +81,7 @@ export function createAgentCaller({ setup, card, signal, hops }: AgentCallerOpti
 
   /** Resolves once the first frames have arrived, so that a rejected call rejects like one without a stream. */
   async function open(options: SendOptions, begin: (settings: CallSettings) => Batches): Promise<FrameStream> {
-    const joined = joinSignals(signal, options.signal);
+    const joined = joinSignals([signal, options.signal], options.controller);
     const batches = begin(settingsOf(options, joined));
     let first: Promise<IteratorResult<readonly StreamFrame[], void>> | undefined = batches.next();
     try {
@@ -85,23 +90,28 @@ export function createAgentCaller({ setup, card, signal, hops }: AgentCallerOpti
       joined.release();
       throw error;
     }
+    let isReading = false;
     const iterator: AsyncIterator<readonly StreamFrame[], undefined> = {
       async next() {
         const next = first ?? batches.next();
         first = undefined;
+        isReading = true;
         try {
           const step = await next;
           if (step.done !== true) return step;
         } catch (error) {
           joined.release();
           throw error;
+        } finally {
+          isReading = false;
         }
         joined.release();
         return { done: true, value: undefined };
       },
       async return() {
         // Ends a pending read at once; its failure is ignored.
-        joined.abort();
+        if (isReading) joined.abort();
+        else joined.release();
         await batches.return().catch(() => {});
         return { done: true, value: undefined };
       },
@@ -110,7 +120,7 @@ export function createAgentCaller({ setup, card, signal, hops }: AgentCallerOpti
   }
 
   /** Metadata of an extension is only valid if the extension is activated. */
-  function withCallHops<T extends SendInput>(input: T, options: CallOptions): { input: T; options: SendOptions } {
+  function withCallHops<T extends SendInput>(input: T, options: CallerOptions): { input: T; options: SendOptions } {
     const came = hopsFor(options);
     if (came === undefined) return { input, options };
     return {
@@ -123,7 +133,7 @@ export function createAgentCaller({ setup, card, signal, hops }: AgentCallerOpti
     };
   }
 
-  function stream(operation: OperationOf<"stream">, given: CallOptions): Promise<FrameStream> {
+  function stream(operation: OperationOf<"stream">, given: CallerOptions): Promise<FrameStream> {
     const { input, options } = withCallHops(operation, given);
     const { operations, streaming } = endpoints.can;
     if (card.capabilities.streaming === false || !streaming || !operations.stream) {
@@ -158,7 +168,7 @@ export function createAgentCaller({ setup, card, signal, hops }: AgentCallerOpti
     }
   }
 
-  function perform(operation: Operation, options: CallOptions): Promise<Outcomes[Operation["kind"]]> {
+  function perform(operation: Operation, options: CallerOptions): Promise<Outcomes[Operation["kind"]]> {
     switch (operation.kind) {
       case "send": {
         const { input, options: own } = withCallHops(operation, options);
@@ -185,7 +195,7 @@ export function createAgentCaller({ setup, card, signal, hops }: AgentCallerOpti
       return endpoints.can;
     },
     // `perform` ties an outcome to its operation, which the compiler cannot follow through a union.
-    dispatch: <O extends Operation>(operation: O, options: CallOptions) =>
+    dispatch: <O extends Operation>(operation: O, options: CallerOptions) =>
       perform(operation, options) as Promise<OutcomeOf<O>>,
   };
 }

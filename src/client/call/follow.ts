@@ -7,7 +7,7 @@ import { EXTENSIONS } from "../../model/extensions.ts";
 import type { StreamFrame } from "../../model/operation.ts";
 import { isInterrupted, isTerminal, type TaskState } from "../../model/task.ts";
 import { ConnectionError } from "../errors.ts";
-import type { CallSettings, Failure, FrameReader, StreamOperation } from "../transport/transport.ts";
+import type { CallSettings, Failure, StreamOperation } from "../transport/transport.ts";
 import { type Endpoints, Failover } from "./failover.ts";
 import {
   type CallSetup,
@@ -123,10 +123,10 @@ export async function* followTask(options: FollowOptions): AsyncGenerator<readon
   const { endpoints, notify, requestRetry, streamRetry } = setup;
   const cursor = new Cursor(replay, start.kind === "subscribe" ? start.after : undefined);
   const watch = new TaskProgress();
-  const newBackoff = (): Backoff => createRetryBackoff(streamRetry.attempts, streamRetry);
   const route = new Failover(endpoints);
   // Until the first frame it is a request like any other, and a user may be waiting for the response.
-  let backoff = createRetryBackoff(requestRetry.attempts, requestRetry);
+  let retry = requestRetry;
+  let backoff: Backoff | undefined;
   let operation: StreamOperation = start;
 
   for (;;) {
@@ -141,7 +141,10 @@ export async function* followTask(options: FollowOptions): AsyncGenerator<readon
     if (opened.ok) {
       let read = 0;
       try {
-        for await (const frames of readUnseen(opened.value, cursor, watch)) {
+        for await (const received of opened.value.frames) {
+          const frames = takeUnseen(received, cursor, watch);
+          if (watch.ended) opened.value.closeWithin(LINGER_MS);
+          if (frames.length === 0) continue;
           // A snapshot alone is not progress: a peer that closes after each would be called forever.
           const [first] = frames;
           const isSnapshot = resumed && read === 0 && first !== undefined && "task" in first.event;
@@ -149,12 +152,17 @@ export async function* followTask(options: FollowOptions): AsyncGenerator<readon
             yield* pollInstead(options, watch.taskId as string, MISSED);
             return;
           }
-          if (frames.length > (isSnapshot ? 1 : 0)) backoff = newBackoff();
+          if (frames.length > (isSnapshot ? 1 : 0)) {
+            retry = streamRetry;
+            backoff = undefined;
+          }
           read += frames.length;
           yield frames;
         }
       } catch (error) {
         failure = failureOf(error);
+      } finally {
+        opened.value.cancel();
       }
     } else {
       failure = opened;
@@ -179,10 +187,12 @@ export async function* followTask(options: FollowOptions): AsyncGenerator<readon
     const broken = failure?.error ?? closedEarlyError(watch);
     operation = nextOperation(start, watch, cursor, settings, broken);
     if (operation.kind === "subscribe" && !canResume(endpoints)) throw notResumableError(broken);
+    backoff ??= createRetryBackoff(retry.attempts, retry);
     let wait = backoff.next();
     if (wait === undefined) {
       if (!route.giveUpLast(broken)) throw retriesExhaustedError(broken, watch, cursor, streamRetry.attempts);
-      backoff = newBackoff();
+      retry = streamRetry;
+      backoff = undefined;
       wait = 0;
     }
     notify({ kind: "reconnect", message: `${broken.message} Resuming.` });
@@ -211,27 +221,16 @@ function pollInstead({ settings, setup, start }: FollowOptions, id: string, mess
   return pollTask({ setup, settings, id, observes: start.kind === "subscribe" });
 }
 
-/** Frames not seen before; empty batches are skipped. */
-async function* readUnseen(
-  reader: FrameReader,
-  cursor: Cursor,
-  watch: TaskProgress,
-): AsyncGenerator<readonly StreamFrame[], void, undefined> {
-  try {
-    for await (const frames of reader.frames) {
-      const unseen: StreamFrame[] = [];
-      for (const frame of frames) {
-        const accepted = cursor.accept(frame);
-        if (accepted === undefined) continue;
-        watch.apply(accepted.event);
-        unseen.push(accepted);
-      }
-      if (watch.ended) reader.closeWithin(LINGER_MS);
-      if (unseen.length > 0) yield unseen;
-    }
-  } finally {
-    reader.cancel();
+/** Frames not seen before. */
+function takeUnseen(frames: readonly StreamFrame[], cursor: Cursor, watch: TaskProgress): readonly StreamFrame[] {
+  const unseen: StreamFrame[] = [];
+  for (const frame of frames) {
+    const accepted = cursor.accept(frame);
+    if (accepted === undefined) continue;
+    watch.apply(accepted.event);
+    unseen.push(accepted);
   }
+  return unseen;
 }
 
 function failureOf(error: unknown): Failure {

@@ -13,7 +13,7 @@ export function createRemoteAgent(caller: AgentCaller): RemoteAgent {
   ): AsyncIterable<T> {
     let joined: JoinedSignal | undefined;
     async function* batches(): AsyncGenerator<readonly T[], void, undefined> {
-      joined = joinSignals(options.signal);
+      joined = joinSignals([options.signal]);
       try {
         yield* begin({ ...options, signal: joined.signal });
       } finally {

@@ -86,8 +86,11 @@ export interface JoinedSignal {
   release(): void;
 }
 
-export function joinSignals(...signals: readonly (AbortSignal | undefined)[]): JoinedSignal {
-  const controller = new AbortController();
+/** `controller` is the one that is aborted with the signals, if the caller has one already. */
+export function joinSignals(
+  signals: readonly (AbortSignal | undefined)[],
+  controller = new AbortController(),
+): JoinedSignal {
   const onAbort = (): void => abort();
   const release = (): void => {
     for (const signal of signals) signal?.removeEventListener("abort", onAbort);

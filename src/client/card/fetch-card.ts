@@ -94,7 +94,7 @@ function createCardFetch({ fetch = globalThis.fetch, tls }: CardOptions, urls: r
 async function fetchWithRetries(url: string, source: CardSource): Promise<FetchedCard | ConnectionError> {
   const { retry = DEFAULT_REQUEST_RETRY, signal } = source.options;
   const backoff = createRetryBackoff(retry.attempts, retry);
-  const joined = signal === undefined ? undefined : joinSignals(signal);
+  const joined = signal === undefined ? undefined : joinSignals([signal]);
   try {
     for (;;) {
       try {
