@@ -126,10 +126,14 @@ export class Attempt {
     }
   }
 
+  /** There is a task that would be found again by its chosen id, and with it the outcome. */
+  get canBeFound(): boolean {
+    return this.#child?.id !== undefined && this.#agent?.isLocal === true && canBeQueried(this.#agent);
+  }
+
   get progress(): Omit<StepProgress, "state"> {
-    const { number, path } = this.#options;
-    const given = this.#agent?.isLocal === true ? this.#context.childId(path, number) : undefined;
-    const task = this.#child?.id ?? given;
+    const { id, number, path } = this.#options;
+    const task = this.#child?.id ?? (this.#agent?.isLocal === true ? id : undefined);
     return {
       step: path,
       ...(this.#agent && { agent: this.#agent.name, dialect: this.#agent.dialect }),

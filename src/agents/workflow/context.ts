@@ -1,15 +1,23 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { AgentEvent, Turn, TurnMemory } from "../../engine/agent.ts";
-import type { JsonObject } from "../../model/json.ts";
+import type { JsonObject, JsonValue } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import type { Clock } from "../../model/ports.ts";
 import type { AgentDirectory } from "../directory.ts";
 import type { StepProgress } from "./progress.ts";
 
+/** Writes of one run that nothing waits for. */
+const MAX_LATER = 16;
+
 /** Parts and artifacts are JSON, but the compiler does not regard interfaces as such. */
 export type Stored<T> = T & JsonObject;
 
-type RunMemory = Omit<TurnMemory, "once">;
+interface RunMemory extends Omit<TurnMemory, "once"> {
+  /** For what could be found out again: resolves before it is written, unless many such writes are under way. */
+  setLater(key: string, value: JsonValue): Promise<void>;
+  /** Resolves when everything is written. Rejects if something could not be. */
+  flush(): Promise<void>;
+}
 
 /** A question of a step's agent. */
 export interface Question {
@@ -50,17 +58,28 @@ export interface RunContext {
 
 /** Chosen ids name the tasks of all agents of a server, and may not be long. */
 export function childIdOf(taskId: string, run: string, path: string, attempt: number): string {
-  return createHash("sha256")
-    .update(JSON.stringify([taskId, run, path, attempt]))
-    .digest("hex")
-    .slice(0, 32);
+  return hash("sha256", JSON.stringify([taskId, run, path, attempt]), "hex").slice(0, 32);
 }
 
 /** Of one run: a task may have several, one after another. */
 export function createRunMemory(memory: TurnMemory, run: string): RunMemory {
+  const later = new Set<Promise<void>>();
+  let failure: unknown;
   return {
     get: (key) => memory.get(run + key),
     set: (key, value) => memory.set(run + key, value),
     delete: (key) => memory.delete(run + key),
+    async setLater(key, value) {
+      const written = memory.set(run + key, value).catch((error: unknown) => {
+        failure ??= error;
+      });
+      later.add(written);
+      void written.finally(() => later.delete(written));
+      if (later.size > MAX_LATER) await written;
+    },
+    async flush() {
+      await Promise.all(later);
+      if (failure !== undefined) throw failure;
+    },
   };
 }

@@ -19,6 +19,8 @@ export interface ChildMessage {
   readonly path: string;
   /** Of the attempt, from 1. */
   readonly number: number;
+  /** Of the message, and of the task where the agent lets it be chosen: the same after a crash. */
+  readonly id: string;
   readonly parts: readonly Part[];
   /** Tasks that the message refers to. */
   readonly references: readonly string[];
@@ -48,7 +50,7 @@ export async function openChild(options: OpenOptions): Promise<FrameStream | und
     const waiting = await child.waiting();
     if (waiting !== undefined) return sendAnswer(options, child, waiting);
   }
-  const known = sent?.task ?? (isResumed && agent.isLocal ? childIdOf(options) : undefined);
+  const known = sent?.task ?? (isResumed && agent.isLocal ? attempt.id : undefined);
   if (known !== undefined && canBeQueried(agent)) {
     try {
       return await child.attach(known, undefined, signal);
@@ -58,11 +60,7 @@ export async function openChild(options: OpenOptions): Promise<FrameStream | und
     }
   }
   if (sent !== undefined && sent.task === undefined && agent.recognizesRepeats !== true) return undefined;
-  return createChild(options).send(firstMessage(options), signal, childIdOf(options));
-}
-
-function childIdOf({ attempt, context }: OpenOptions): string {
-  return context.childId(attempt.path, attempt.number);
+  return createChild(options).send(firstMessage(options), signal, attempt.id);
 }
 
 function createChild(options: OpenOptions): ChildTask {
@@ -72,7 +70,7 @@ function createChild(options: OpenOptions): ChildTask {
     turn: { caller, hops: limitHops(hops, deadline), memory: context.memory },
     prefix: childPrefix(attempt.path, attempt.number),
     dialect: DIALECT,
-    givenId: agent.isLocal ? childIdOf(options) : undefined,
+    givenId: agent.isLocal ? attempt.id : undefined,
   });
   onCreate(child);
   return child;
@@ -80,7 +78,7 @@ function createChild(options: OpenOptions): ChildTask {
 
 function firstMessage(options: OpenOptions): SendInput {
   const { agent, attempt, context } = options;
-  const id = childIdOf(options);
+  const { id } = attempt;
   const message: Message = {
     messageId: id,
     contextId: contextIdFor(agent, context.turn),
@@ -93,7 +91,7 @@ function firstMessage(options: OpenOptions): SendInput {
 
 /** Sends the message of the turn to the task that asked. */
 async function sendAnswer(options: OpenOptions, child: ChildTask, taskId: string): Promise<FrameStream> {
-  const { agent, context, signal } = options;
+  const { agent, attempt, context, signal } = options;
   const { messageId, metadata, parts, role } = context.turn.message;
   const message: Message = {
     messageId,
@@ -104,7 +102,7 @@ async function sendAnswer(options: OpenOptions, child: ChildTask, taskId: string
     ...(metadata === undefined ? undefined : { metadata }),
   };
   try {
-    return await child.send({ message }, signal, `${childIdOf(options)}/${messageId}`);
+    return await child.send({ message }, signal, `${attempt.id}/${messageId}`);
   } catch (error) {
     // The agent did not wait for the answer: what became of its task says more than its refusal.
     if (!ProtocolError.is(error) || error.code !== "UNSUPPORTED_OPERATION" || !canBeQueried(agent)) throw error;

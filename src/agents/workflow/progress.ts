@@ -32,7 +32,8 @@ export function withProgress(draft: MessageDraft, progress: StepProgress): Messa
   return {
     ...draft,
     metadata: { ...draft.metadata, [EXTENSIONS.workflow]: { ...progress } },
-    extensions: [...new Set([...(draft.extensions ?? []), EXTENSIONS.workflow])],
+    extensions:
+      draft.extensions === undefined ? [EXTENSIONS.workflow] : [...new Set([...draft.extensions, EXTENSIONS.workflow])],
   };
 }
 

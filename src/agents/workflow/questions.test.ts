@@ -54,6 +54,28 @@ describe("a question of a step", () => {
     expect(logViolations(all, { ended: true })).toEqual([]);
   });
 
+  it("may be answered when the tasks of earlier steps are gone", async () => {
+    let runs = 0;
+    const counting = agentOf(async function* () {
+      yield chunk("text", `${++runs}`, false);
+    });
+    const early = Array.from({ length: 10 }, (_, index) => `step${index}`);
+    const harness = await startWorld({
+      workflow: workflowOf({
+        ...Object.fromEntries(early.map((name) => [name, { agent: "counting" }])),
+        a: { needs: early },
+        b: { needs: ["a"], input: early.map((name) => `\${steps.${name}.text}`).join(" ") },
+      }),
+      agents: { counting, a: asking("Who?"), b: wrapping("b") },
+    });
+    const asked = await harness.task("x");
+    expect(asked.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+    expect(await harness.memory.prune(0, early.length + 1)).toBe(early.length);
+    const task = await harness.task("me", { taskId: asked.id });
+    expect(textsOf(task)).toEqual({ b: `b(${early.map((_, index) => index + 1).join(" ")})` });
+    expect(runs).toBe(early.length);
+  });
+
   it("waits for those that were asked before", async () => {
     const names = ["a", "b", "c"];
     const harness = await startWorld({

@@ -96,6 +96,7 @@ export async function* runTurn(
     } else if (outcome?.failed !== undefined) yield failedEvent(outcome.failed, state);
     else if (state.question !== undefined) {
       const { path } = state.question;
+      await memory.flush();
       await note({ turn: messageId, path, run, input });
       yield questionEvent(state.question);
     } else {

@@ -64,13 +64,16 @@ export async function runSteps(options: PlanOptions): Promise<PlanOutcome> {
   const { base, scope, workflow } = options;
   const running = new Map<string, Promise<EndedStep>>();
   const ended = new Map<string, EndedStep>();
+  // Without a prototype: any name may be that of a step.
+  const results: Record<string, StepResult> = Object.create(null);
   const tolerated: string[] = [];
   let failed: FailedStep | undefined;
   const run = async (step: Step): Promise<EndedStep> => {
     await Promise.all(step.needs.map((name) => running.get(name)));
     scope.throwIfHalted();
-    const end = await runStep(step, options, ended);
+    const end = await runStep(step, options, { input: options.input, steps: results }, ended);
     ended.set(step.name, end);
+    results[step.name] = end.result;
     const { outcome } = end;
     if (outcome.state === "completed" || outcome.state === "skipped") return end;
     if (step.onFailure === "continue") tolerated.push(base + step.name);
@@ -88,13 +91,14 @@ export async function runSteps(options: PlanOptions): Promise<PlanOutcome> {
   return { failed, tolerated, outcomes };
 }
 
-async function runStep(step: Step, options: PlanOptions, ended: ReadonlyMap<string, EndedStep>): Promise<EndedStep> {
+async function runStep(
+  step: Step,
+  options: PlanOptions,
+  values: Scope,
+  ended: ReadonlyMap<string, EndedStep>,
+): Promise<EndedStep> {
   const { context, scope } = options;
   const path = options.base + step.name;
-  const values: Scope = {
-    input: options.input,
-    steps: Object.fromEntries([...ended].map(([name, { result }]) => [name, result])),
-  };
   if (step.when !== undefined && !evaluate(step.when, values)) {
     await context.report({ step: path, state: "skipped" });
     const outcome: StepOutcome = { state: "skipped", artifacts: [], tasks: [] };
@@ -191,14 +195,16 @@ async function runOnce(options: StepOptions): Promise<StepOutcome> {
   }
   for (let attempt = (context.isResumed && (await memory.get<number>(attemptKey(path)))) || 1; ; attempt++) {
     options.scope.throwIfHalted();
-    const { outcome, retryAfterMs, progress } = await runAttempt(options, parts, attempt);
+    const { outcome, retryAfterMs, progress, canBeFound } = await runAttempt(options, parts, attempt);
     if (outcome.state === "completed" || retryAfterMs === undefined || attempt >= step.retry.attempts) {
       const kept = context.keep(sizeOfOutcome(outcome))
         ? outcome
         : failedOutcome(statusText("runTooLong", MAX_RUN_SIZE), outcome.tasks);
       // In this order a crash in between may report the end twice, but never not at all.
       await report(options, kept, progress);
-      await memory.set(doneKey(path), kept as Stored<StepOutcome>);
+      // Where the task of the step would be found again, the next step need not wait for the record.
+      const isFound = canBeFound === true && kept.state === "completed";
+      await memory[isFound ? "setLater" : "set"](doneKey(path), kept as Stored<StepOutcome>);
       return kept;
     }
     await context.report({ ...progress, state: "retrying" }, outcome.error);
@@ -208,7 +214,11 @@ async function runOnce(options: StepOptions): Promise<StepOutcome> {
   }
 }
 
-type ReportedOutcome = AttemptOutcome & { readonly progress: Omit<StepProgress, "state"> };
+interface ReportedOutcome extends AttemptOutcome {
+  readonly progress: Omit<StepProgress, "state">;
+  /** A run that is resumed would get the outcome again. */
+  readonly canBeFound?: boolean;
+}
 
 async function runAttempt(options: StepOptions, parts: readonly Part[], number: number): Promise<ReportedOutcome> {
   const { context, path, references, scope, show, step } = options;
@@ -216,11 +226,11 @@ async function runAttempt(options: StepOptions, parts: readonly Part[], number: 
   if ("workflow" in target) return runSubWorkflow(options, target.workflow, parts, number);
   const attempt = new Attempt(
     context,
-    { path, number, target, parts, references, timeoutMs, outputSchema, show },
+    { path, number, id: context.childId(path, number), target, parts, references, timeoutMs, outputSchema, show },
     scope,
   );
   const result = await attempt.run();
-  return { ...result, progress: attempt.progress };
+  return { ...result, progress: attempt.progress, canBeFound: attempt.canBeFound };
 }
 
 /** A workflow as a step: its steps run in the same task. */
