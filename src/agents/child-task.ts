@@ -1,9 +1,9 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Turn, TurnMemory } from "../engine/agent.ts";
 import type { Caller } from "../model/caller.ts";
 import { type ErrorCode, ProtocolError } from "../model/errors.ts";
 import type { StreamEvent, TaskEvent } from "../model/event.ts";
-import type { Message } from "../model/message.ts";
+import type { Message, Part } from "../model/message.ts";
 import type {
   CallContext,
   Dispatcher,
@@ -55,6 +55,8 @@ interface ChildTaskOptions {
   readonly dialect: string;
   /** The id that the peer gives the task because it is chosen here: then the id need not be remembered. */
   readonly givenId?: string | undefined;
+  /** The turn ends with the peer's task, and its last event is stored together with those before it. */
+  readonly endsTurn?: boolean;
 }
 
 /** A frame, as `translate` understood it. */
@@ -63,6 +65,8 @@ interface TranslatedFrame<Item> {
   readonly number: number | undefined;
   readonly items: Item[];
 }
+
+export type ChildFrames<Item> = AsyncGenerator<TranslatedFrame<Item>, Message | undefined, undefined>;
 
 /**
  * A task at a peer on behalf of a turn. What is needed to find it again after a crash is in the turn's memory: the
@@ -150,14 +154,12 @@ export class ChildTask {
    * Reads until the peer asks for input or the stream ends. Each frame is remembered before it is yielded. Returns the
    * message of a peer that answered without a task. `isStale`: the frame shows the question that was just answered.
    */
-  async *read<Item>(
-    stream: FrameStream,
-    translate: (event: TaskEvent, isStale: boolean) => Item[],
-  ): AsyncGenerator<TranslatedFrame<Item>, Message | undefined, undefined> {
+  async *read<Item>(stream: FrameStream, translate: (event: TaskEvent, isStale: boolean) => Item[]): ChildFrames<Item> {
     const frames = stream[Symbol.asyncIterator]();
     this.#frames = frames;
     try {
       for (let step = await frames.next(); step.done !== true; step = await frames.next()) {
+        const endsAtOnce = this.#options.endsTurn === true && this.#id === undefined && isShortToEnd(step.value);
         for (const { event, number } of step.value) {
           if ("message" in event) return event.message;
           if (number !== undefined && this.#after !== undefined && number <= this.#after) continue;
@@ -165,7 +167,8 @@ export class ChildTask {
           const isStale = "task" in event && this.#id === undefined && this.#continues && isWaiting(state);
           if (state !== undefined && !isStale) this.#state = state;
           const items = translate(event, isStale);
-          await this.#noteTask(event, items.length === 0 ? number : undefined);
+          const isNoted = this.#noteTask(event, items.length === 0 ? number : undefined, endsAtOnce);
+          if (isNoted !== undefined) await isNoted;
           yield { event, number, items };
           if (state === "TASK_STATE_INPUT_REQUIRED" && !isStale) return undefined;
         }
@@ -199,20 +202,29 @@ export class ChildTask {
   }
 
   /** Called before anything of the frame is yielded. `number` is set if it was translated to nothing. */
-  async #noteTask(event: TaskEvent, number: number | undefined): Promise<void> {
+  #noteTask(event: TaskEvent, number: number | undefined, endsAtOnce: boolean): Promise<void> | undefined {
     const id = taskIdOf(event);
     if (this.#id !== undefined && this.#id !== id) {
       throw new ProtocolError("INVALID_AGENT_RESPONSE", statusText("taskIdChanged"));
     }
-    if (this.#id === undefined && this.#options.givenId === undefined && canBeQueried(this.#peer)) {
+    const isFirst = this.#id === undefined;
+    const isRemembered = isFirst && !endsAtOnce && this.#options.givenId === undefined && canBeQueried(this.#peer);
+    this.#id = id;
+    const isSettledNow = stateOf(event) !== undefined && this.isSettled;
+    const changesWaiting = isSettledNow && (this.#continues || isWaiting(this.#state));
+    if (!isRemembered && !changesWaiting) return undefined;
+    return this.#writeMemory(id, number, isRemembered, changesWaiting);
+  }
+
+  async #writeMemory(id: string, number: number | undefined, isNew: boolean, isSettledNow: boolean): Promise<void> {
+    if (isNew) {
       await this.#remember({
         message: this.#message,
         task: id,
         ...(number === undefined ? undefined : { number }),
       });
     }
-    this.#id = id;
-    if (stateOf(event) === undefined || !this.isSettled) return;
+    if (!isSettledNow) return;
     const { memory } = this.#options.turn;
     if (isWaiting(this.#state)) await memory.set(this.#key(WAITING), id);
     else if (this.#continues) await memory.delete(this.#key(WAITING));
@@ -263,10 +275,7 @@ export function isRunLost({ reason }: AbortSignal): boolean {
 
 /** Callers may choose context ids, and the same id of two owners must not be the same conversation at the peer. */
 export function peerContextId(owner: string, contextId: string): string {
-  return createHash("sha256")
-    .update(JSON.stringify([owner, contextId]))
-    .digest("hex")
-    .slice(0, 32);
+  return hash("sha256", JSON.stringify([owner, contextId])).slice(0, 32);
 }
 
 function callOf(caller: Caller, dialect: string, signal: AbortSignal): CallContext {
@@ -286,6 +295,33 @@ export function taskIdOf(event: TaskEvent): string {
 function stateOf(event: TaskEvent): TaskState | undefined {
   if ("task" in event) return event.task.status.state;
   return "statusUpdate" in event ? event.statusUpdate.status.state : undefined;
+}
+
+/** What the engine writes in one commit, whatever else it has to write. */
+const MAX_SHORT_FRAMES = 8;
+const MAX_SHORT_TEXT = 16 * 1024;
+
+/**
+ * The frames are a whole short task. They are stored together with its end, so that its id is of no use to anyone: until
+ * then the message counts as not answered, and afterwards there is nothing to continue or to cancel.
+ */
+function isShortToEnd(frames: readonly StreamFrame[]): boolean {
+  const last = frames.at(-1);
+  if (last === undefined || frames.length > MAX_SHORT_FRAMES || "message" in last.event) return false;
+  const state = stateOf(last.event);
+  return state !== undefined && isTerminal(state) && frames.every(({ event }) => isShort(event));
+}
+
+function isShort(event: StreamEvent): boolean {
+  if ("artifactUpdate" in event) return areShort(event.artifactUpdate.artifact.parts);
+  if ("statusUpdate" in event) return areShort(event.statusUpdate.status.message?.parts ?? []);
+  if ("message" in event) return false;
+  const { artifacts = [], status } = event.task;
+  return areShort(status.message?.parts ?? []) && artifacts.every(({ parts }) => areShort(parts));
+}
+
+function areShort(parts: readonly Part[]): boolean {
+  return parts.every((part) => "text" in part && part.text.length <= MAX_SHORT_TEXT);
 }
 
 /** A stream of one event. */

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { AgentEvent } from "../engine/agent.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { StreamEvent } from "../model/event.ts";
+import type { JsonValue } from "../model/json.ts";
 import type { CallContext, Operation, OperationKind, OperationOf, OutcomeOf, StreamFrame } from "../model/operation.ts";
 import type { TaskState } from "../model/task.ts";
 import { createForwardingAgent, type Peer } from "./forward.ts";
@@ -103,6 +104,33 @@ describe("a message", () => {
     expect(peer.calls[0]).toMatchObject({ caller: turn.caller, hops });
     expect(peer.sent[0]?.metadata).toEqual({ kept: 1 });
   });
+
+  it.each([
+    ["a short task that has ended already", [task("TASK_STATE_SUBMITTED"), status("TASK_STATE_COMPLETED")], []],
+    ["a task that continues", [task("TASK_STATE_WORKING"), chunk("Hel")], ["theirs"]],
+    ["a long task", [chunk("x".repeat(20_000), false), status("TASK_STATE_COMPLETED")], ["theirs"]],
+    ["a task that asks", [status("TASK_STATE_INPUT_REQUIRED", "Which?")], ["theirs"]],
+  ])(
+    "whose first answer is %s is remembered by the id of that task before anything is shown",
+    async (_, events, ids) => {
+      const remembered: unknown[] = [];
+      const peer = peerOf({
+        stream: async () =>
+          (async function* () {
+            yield framesOf(events);
+          })(),
+      });
+      const { memory } = turnOf();
+      const set = async (key: string, value: JsonValue) => {
+        const { task = undefined } = value as { task?: string };
+        if (key === "sent" && task !== undefined) remembered.push(task);
+      };
+      const agent = agentOf({ ...peer, can: abilities("stream", "cancel", "get") });
+      const shown = await agent.run({ ...turnOf(), memory: { ...memory, set } }).next();
+      expect(shown.done).toBe(false);
+      expect(remembered).toEqual(ids);
+    },
+  );
 
   it("is in a conversation of its owner's own", async () => {
     const contexts = new Set<string | undefined>();

@@ -7,6 +7,7 @@ import type { FrameStream, SendInput } from "../model/operation.ts";
 import { statusText } from "../model/status-texts.ts";
 import { isInterrupted, type TaskStatus } from "../model/task.ts";
 import {
+  type ChildFrames,
   ChildTask,
   canBeQueried,
   cancelAtPeer,
@@ -58,12 +59,14 @@ class Forwarding {
   #cancelling: Promise<void> | undefined;
   /** Set when the run is cancelled; aborted once the peer's task has ended by itself. */
   #over: AbortController | undefined;
+  /** Asked for while the peer's task waits for someone. */
+  #followUp: AbortSignal | undefined;
 
   constructor(turn: Turn, peer: Peer, policy: Agent["onCrash"]) {
     this.#turn = turn;
     this.#peer = peer;
     this.#policy = policy;
-    this.#child = new ChildTask(peer, { turn, dialect: DIALECT });
+    this.#child = new ChildTask(peer, { turn, dialect: DIALECT, endsTurn: true });
   }
 
   async *run(): AsyncGenerator<AgentEvent, MessageDraft | undefined, undefined> {
@@ -72,16 +75,30 @@ class Forwarding {
       this.#over = new AbortController();
       this.#cancelling = this.#cancel(this.#over.signal).then(() => this.#child.leave());
     };
-    signal.addEventListener("abort", stop, { once: true });
+    signal.addEventListener("abort", stop);
     if (signal.aborted) stop();
+    let reading: ChildFrames<AgentEvent> | undefined;
     try {
       const frames = await this.#open();
       if (frames === undefined) {
         yield failed(statusText("deliveryUnknown"));
         return undefined;
       }
-      const reply = yield* this.#forward(frames);
-      if (reply !== undefined || this.#child.isSettled || signal.aborted) return reply;
+      reading = this.#read(frames);
+      for (;;) {
+        const step = await reading.next();
+        if (step.done === true) {
+          if (step.value !== undefined) return toDraft(step.value);
+          if (this.#child.isSettled || signal.aborted) return undefined;
+          break;
+        }
+        const { items, number } = step.value;
+        const last = items.pop();
+        for (const item of items) yield item;
+        // Stored together with the last event of the frame, so that a resumed run continues with the next frame.
+        if (last !== undefined) yield number === undefined ? last : { ...last, checkpoint: number };
+        if (this.#isAnswered()) return undefined;
+      }
       yield failed(statusText("answerBrokeOff"));
     } catch (error) {
       if (signal.aborted || this.#hasLeft) return undefined;
@@ -89,6 +106,8 @@ class Forwarding {
       yield failed(error.message);
     } finally {
       signal.removeEventListener("abort", stop);
+      this.#followUp?.removeEventListener("abort", this.#leaveForReply);
+      await reading?.return(undefined);
       if (this.#over !== undefined) {
         if (this.#child.isSettled) this.#over.abort();
         await this.#cancelling;
@@ -97,6 +116,10 @@ class Forwarding {
       }
     }
     return undefined;
+  }
+
+  #read(frames: FrameStream): ChildFrames<AgentEvent> {
+    return this.#child.read(frames, (event, isStale) => (isStale ? [] : this.#translate(event)));
   }
 
   /** Undefined if an earlier process may have sent the message and the peer cannot be queried. */
@@ -114,36 +137,22 @@ class Forwarding {
     return this.#child.send(await this.#input(), signal, `${task.id}/${message.messageId}`);
   }
 
-  async *#forward(frames: FrameStream): AsyncGenerator<AgentEvent, MessageDraft | undefined, undefined> {
-    let followUp: AbortSignal | undefined;
-    const reading = this.#child.read(frames, (event, isStale) => (isStale ? [] : this.#translate(event)));
-    // An authorisation may be given elsewhere, so its task is followed until the caller answers here.
-    const leaveForReply = () => {
-      if (!this.#child.isSettled) return;
-      this.#hasLeft = true;
-      void this.#child.leave();
-    };
-    try {
-      for (;;) {
-        const step = await reading.next();
-        if (step.done === true) return step.value && toDraft(step.value);
-        const { items, number } = step.value;
-        const last = items.pop();
-        yield* items;
-        // Stored together with the last event of the frame, so that a resumed run continues with the next frame.
-        if (last !== undefined) yield number === undefined ? last : { ...last, checkpoint: number };
-        if (this.#child.state === undefined || !isInterrupted(this.#child.state)) continue;
-        if (followUp === undefined) {
-          followUp = this.#turn.followUp;
-          followUp?.addEventListener("abort", leaveForReply, { once: true });
-        }
-        if (followUp?.aborted === true) return undefined;
-      }
-    } finally {
-      followUp?.removeEventListener("abort", leaveForReply);
-      await reading.return(undefined);
+  /** An authorisation may be given elsewhere, so its task is followed until the caller answers here. */
+  #isAnswered(): boolean {
+    const { state } = this.#child;
+    if (state === undefined || !isInterrupted(state)) return false;
+    if (this.#followUp === undefined) {
+      this.#followUp = this.#turn.followUp;
+      this.#followUp?.addEventListener("abort", this.#leaveForReply);
     }
+    return this.#followUp?.aborted === true;
   }
+
+  readonly #leaveForReply = (): void => {
+    if (!this.#child.isSettled) return;
+    this.#hasLeft = true;
+    void this.#child.leave();
+  };
 
   /** The task ends here whether or not the peer cancels it. */
   async #cancel(over: AbortSignal): Promise<void> {
