@@ -68,7 +68,8 @@ const BYTE_ORDER_MARK = 0xfeff;
 
 export function createSseParser(onEvent: (event: SseEvent) => void, options: SseParserOptions = {}): SseParser {
   const { maxEventBytes = DEFAULT_MAX_EVENT_BYTES, onComment, onRetry } = options;
-  const decoder = new TextDecoder();
+  /** Made for the first chunk that ends within a character: most streams have none. */
+  let decoder: InstanceType<typeof TextDecoder> | undefined;
   let started = false;
   let failure: SseLimitError | undefined;
 
@@ -92,9 +93,15 @@ export function createSseParser(onEvent: (event: SseEvent) => void, options: Sse
     if (typeof chunk === "string") {
       text = !started && chunk.charCodeAt(0) === BYTE_ORDER_MARK ? chunk.slice(1) : chunk;
     } else {
-      text = decoder.decode(chunk, { stream: true });
-      singleByte = decoderEmpty && text.length === chunk.byteLength;
       const lastByte = chunk[chunk.byteLength - 1];
+      const isWhole = decoderEmpty && (lastByte === undefined || lastByte < 0x80);
+      if (isWhole) text = decodeWhole(chunk, !started);
+      else {
+        // Only at the beginning of a stream is a byte order mark not part of the text.
+        decoder ??= new TextDecoder("utf-8", { ignoreBOM: started });
+        text = decoder.decode(chunk, { stream: true });
+      }
+      singleByte = decoderEmpty && text.length === chunk.byteLength;
       if (lastByte !== undefined) decoderEmpty = lastByte < 0x80;
     }
     if (chunk.length > 0) started = true;
@@ -186,6 +193,13 @@ export function createSseParser(onEvent: (event: SseEvent) => void, options: Sse
   }
 
   return { push, end: discard };
+}
+
+/** A chunk that begins and ends with a character. */
+function decodeWhole(chunk: Uint8Array, isFirst: boolean): string {
+  const { buffer, byteLength, byteOffset } = chunk;
+  const text = Buffer.from(buffer, byteOffset, byteLength).toString("utf8");
+  return isFirst && text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text;
 }
 
 /** What follows the colon, without the one space that may follow it. */

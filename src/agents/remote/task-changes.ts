@@ -12,7 +12,7 @@ import { taskIdOf } from "../child-task.ts";
  */
 export class TaskChanges {
   #taskId: string | undefined;
-  #status: string | undefined;
+  #status: TaskStatus | undefined;
   #isSettled = false;
   #isEnded = false;
   /** Artifacts as the newest snapshot has them; those that were updated since are not in it. */
@@ -32,34 +32,40 @@ export class TaskChanges {
     const changes: StreamFrame[] = [];
     for (const frame of frames) {
       if ("message" in frame.event) changes.push(frame);
-      else if (!this.#isEnded) changes.push(...this.#changesOf(frame, frame.event));
+      else if (!this.#isEnded) this.#addChanges(changes, frame, frame.event);
     }
     return changes;
   }
 
-  #changesOf(frame: StreamFrame, event: TaskEvent): readonly StreamFrame[] {
+  #addChanges(changes: StreamFrame[], frame: StreamFrame, event: TaskEvent): void {
     const isFirst = this.#taskId === undefined;
     this.#checkTask(event);
     if ("artifactUpdate" in event) {
       this.#artifacts.delete(event.artifactUpdate.artifact.artifactId);
-      return [frame];
+      changes.push(frame);
+      return;
     }
     if ("statusUpdate" in event) {
       this.#setStatus(event.statusUpdate.status);
-      return [frame];
+      changes.push(frame);
+      return;
     }
     const { artifacts = [], contextId, id: taskId, status } = event.task;
-    const known = new Map(this.#artifacts);
+    const known = isFirst ? this.#artifacts : new Map(this.#artifacts);
     for (const artifact of artifacts) this.#artifacts.set(artifact.artifactId, artifact);
-    const isNewStatus = this.#setStatus(status);
-    if (isFirst) return [frame];
+    const before = this.#status;
+    this.#setStatus(status);
+    if (isFirst) {
+      changes.push(frame);
+      return;
+    }
     const place = { taskId, contextId };
     const events: TaskEvent[] = artifacts.flatMap((artifact) => {
       const change = changeOf(known.get(artifact.artifactId), artifact);
       return change === undefined ? [] : [{ artifactUpdate: { ...place, ...change } }];
     });
-    if (isNewStatus) events.push({ statusUpdate: { ...place, status } });
-    return toFrames(events, frame.number);
+    if (before === undefined || !isSameStatus(before, status)) events.push({ statusUpdate: { ...place, status } });
+    changes.push(...toFrames(events, frame.number));
   }
 
   #checkTask(event: TaskEvent): void {
@@ -69,15 +75,15 @@ export class TaskChanges {
     throw new ProtocolError("INVALID_AGENT_RESPONSE", "The answer has events of another task.");
   }
 
-  /** Returns whether it differs from the one before. */
-  #setStatus({ message, state }: TaskStatus): boolean {
-    this.#isEnded = isTerminal(state);
-    this.#isSettled = this.#isEnded || isInterrupted(state);
-    const status = JSON.stringify([state, message?.parts ?? []]);
-    const isNew = status !== this.#status;
+  #setStatus(status: TaskStatus): void {
+    this.#isEnded = isTerminal(status.state);
+    this.#isSettled = this.#isEnded || isInterrupted(status.state);
     this.#status = status;
-    return isNew;
   }
+}
+
+function isSameStatus(one: TaskStatus, other: TaskStatus): boolean {
+  return one.state === other.state && isSame(one.message?.parts ?? [], other.message?.parts ?? []);
 }
 
 /** The number belongs to the last frame: a reader that has received it has received all of them. */
