@@ -1,5 +1,6 @@
 import { ConnectionError } from "../../client/errors.ts";
 import type { AgentEvent } from "../../engine/agent.ts";
+import { backoffDelay, sleep } from "../../model/backoff.ts";
 import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
 import type { TaskEvent } from "../../model/event.ts";
 import type { JsonObject } from "../../model/json.ts";
@@ -12,7 +13,7 @@ import { type ChildTask, canBeQueried } from "../child-task.ts";
 import { Collector, UnusableAnswerError } from "../collector.ts";
 import type { AgentTarget, CallableAgent } from "../directory.ts";
 import { ArtifactDisplay } from "./artifact-display.ts";
-import type { RunContext } from "./context.ts";
+import type { Question, RunContext } from "./context.ts";
 import { HaltedError, type HaltScope } from "./halt.ts";
 import { type ChildMessage, openChild } from "./open-child.ts";
 import type { StepProgress } from "./progress.ts";
@@ -20,6 +21,8 @@ import { checkDeclared, failedOutcome, type StepOutcome } from "./results.ts";
 
 /** How long the agents of steps may take to confirm that they cancelled; less than the engine gives the run itself. */
 const STOP_MS = 4_000;
+/** Pauses between questions to an agent whose task waits to be authorised, and whose stream has ended: they double. */
+const AUTH_POLL_MS = { base: 2_000, cap: 30_000 };
 /** Attempts to follow a task again whose stream ends without a result or any event. */
 const MAX_EMPTY_STREAMS = 3;
 /** Status messages of one attempt that are passed on, and their length. */
@@ -85,6 +88,8 @@ export class Attempt {
   #ending: Promise<void> | undefined;
   /** When the attempt is over in any case. Its agent knows that too, and may be quicker than the timer here. */
   #deadline: number | undefined;
+  /** Aborted when the run ends before the attempt, or the attempt takes too long. */
+  readonly #over = new AbortController();
   #timedOut = false;
   #reported = 0;
 
@@ -102,6 +107,7 @@ export class Attempt {
     this.#scope.throwIfHalted();
     const forget = this.#scope.onHalt((reason) => {
       this.#ending = reason === "stop" ? this.#stop() : this.#leave(reason === "lose");
+      this.#over.abort();
     });
     let stopTimer = () => {};
     if (timeoutMs !== undefined) {
@@ -109,6 +115,7 @@ export class Attempt {
       stopTimer = clock.after(timeoutMs, () => {
         this.#timedOut = true;
         this.#ending ??= this.#stop();
+        this.#over.abort();
       });
     }
     try {
@@ -122,7 +129,7 @@ export class Attempt {
       stopTimer();
       forget();
       await this.#ending;
-      this.#context.waitForAuth(this.#options.path, false);
+      this.#context.waitForAuth(this.#options.path, undefined);
     }
   }
 
@@ -176,7 +183,9 @@ export class Attempt {
         return this.#finish(STEP_STATES[state as keyof typeof STEP_STATES], this.#collector.task?.status.message);
       }
       this.#throwIfOver();
-      if (state === "TASK_STATE_INPUT_REQUIRED" || state === "TASK_STATE_AUTH_REQUIRED") this.#ask(state);
+      const waits = state === "TASK_STATE_AUTH_REQUIRED";
+      if (state === "TASK_STATE_INPUT_REQUIRED" || (waits && !canBeQueried(agent))) this.#ask(state);
+      if (waits) await this.#waitForAuth(agent);
       empty = this.#collector.events > before ? 0 : empty + 1;
       if (id === undefined || !canBeQueried(agent) || empty > MAX_EMPTY_STREAMS) {
         return mayRetry(failedOutcome(statusText("answerBrokeOff"), this.#tasks));
@@ -204,24 +213,39 @@ export class Attempt {
     return changes.flatMap((change) => this.#display?.show(change) ?? []);
   }
 
+  /** Until the task is no longer what it was when its agent ended the stream. */
+  async #waitForAuth({ can }: CallableAgent): Promise<void> {
+    const { clock, random } = this.#context;
+    for (let looks = 1; ; looks++) {
+      await sleep(clock, backoffDelay(looks, AUTH_POLL_MS.base, AUTH_POLL_MS.cap, random()), this.#over.signal);
+      const task = can?.operations.get === true ? await this.#child?.get() : undefined;
+      if (task?.status.state !== "TASK_STATE_AUTH_REQUIRED") return;
+    }
+  }
+
   /** Passes on what the agent writes about its work. */
   async #reportState(event: TaskEvent): Promise<void> {
-    if (!("statusUpdate" in event)) return;
-    const { message, state } = event.statusUpdate.status;
+    if ("artifactUpdate" in event) return;
+    const { message, state } = "task" in event ? event.task.status : event.statusUpdate.status;
     const waits = state === "TASK_STATE_AUTH_REQUIRED";
-    this.#context.waitForAuth(this.#options.path, waits);
+    this.#context.waitForAuth(this.#options.path, waits ? this.#question(state) : undefined);
     const text = message === undefined ? "" : textOf(message.parts).slice(0, MAX_PROGRESS_LENGTH);
-    if (!waits && (state !== "TASK_STATE_WORKING" || text === "")) return;
+    // A task as it stands says nothing new about the work.
+    if (!waits && ("task" in event || state !== "TASK_STATE_WORKING" || text === "")) return;
     if (++this.#reported > MAX_PROGRESS) return;
     await this.#context.report({ ...this.progress, state: waits ? "auth-required" : "working" }, text);
   }
 
   /** The turn ends with the question of the agent. */
-  #ask(status: "TASK_STATE_INPUT_REQUIRED" | "TASK_STATE_AUTH_REQUIRED"): never {
+  #ask(status: Question["status"]): never {
+    this.#context.ask(this.#question(status));
+    throw new HaltedError("The step waits for an answer.");
+  }
+
+  #question(status: Question["status"]): Question {
     const state = status === "TASK_STATE_INPUT_REQUIRED" ? "input-required" : "auth-required";
     const { message } = this.#collector.task?.status ?? {};
-    this.#context.ask({ status, path: this.#options.path, message, progress: { ...this.progress, state } });
-    throw new HaltedError("The step waits for an answer.");
+    return { status, path: this.#options.path, message, progress: { ...this.progress, state } };
   }
 
   async #finish(

@@ -46,8 +46,8 @@ export interface RunContext {
   emit(event: AgentEvent): Promise<void>;
   /** Emits a status message about a step. */
   report(progress: StepProgress, detail?: string): Promise<void>;
-  /** The step waits for someone to authorise it elsewhere, or no longer does. */
-  waitForAuth(path: string, waits: boolean): void;
+  /** The step waits for someone to authorise it elsewhere, which a message of the caller may be about, or no longer does. */
+  waitForAuth(path: string, question: Question | undefined): void;
   /** Ends the turn with the question. */
   ask(question: Question): void;
   /** A step could not be cancelled. */

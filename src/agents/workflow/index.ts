@@ -1,4 +1,4 @@
-import type { Agent } from "../../engine/agent.ts";
+import type { Agent, Turn } from "../../engine/agent.ts";
 import { EXTENSIONS } from "../../model/extensions.ts";
 import type { Clock } from "../../model/ports.ts";
 import type { Workflow } from "../../workflow/plan.ts";
@@ -27,7 +27,7 @@ const INPUT_MODES = ["text/plain", "application/json", "*/*"];
 export function createWorkflowAgent(options: WorkflowAgentOptions): Agent {
   const { clock = SYSTEM_CLOCK, random = Math.random, workflow, extensions = [], ...definition } = options;
   return createDirectoryAgent((directory) => {
-    const tools = { directory, clock, random };
+    const run = (turn: Turn) => runTurn(turn, workflow, { directory, clock, random });
     const agent = defineAgent({
       inputModes: INPUT_MODES,
       ...definition,
@@ -35,9 +35,10 @@ export function createWorkflowAgent(options: WorkflowAgentOptions): Agent {
       description: definition.description ?? workflow.description ?? describe(workflow),
       extensions: [...extensions, EXTENSION],
       onCrash: "resume",
-      run: (turn) => runTurn(turn, workflow, tools),
+      run,
     });
-    return { ...agent, dropped: (task) => cancelChildren(task, workflow, directory) };
+    // The engine's own turn tells when the caller has answered, which agents of authors do not see.
+    return { ...agent, run, dropped: (task) => cancelChildren(task, workflow, directory) };
   });
 }
 

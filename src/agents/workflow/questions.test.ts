@@ -3,6 +3,10 @@ import type { Agent, Turn } from "../../engine/agent.ts";
 import { aborted, agentOf, chunk, createGate, inputText, status } from "../../engine/testing/agents.ts";
 import { promptly, settle } from "../../engine/testing/fake-clock.ts";
 import { logViolations } from "../../engine/testing/log-invariants.ts";
+import type { Operation } from "../../model/operation.ts";
+import type { TaskState } from "../../model/task.ts";
+import { toStream } from "../child-task.ts";
+import type { CallableAgent } from "../directory.ts";
 import { progressOf, startWorld, statusTextOf, stepsIn, textsOf, workflowOf } from "./testing/workflows.ts";
 
 /** Asks for its name and answers with it. */
@@ -177,6 +181,69 @@ describe("a question of a step", () => {
     await settle();
     expect(textsOf(await harness.get(waiting.id))).toEqual({ a: "done" });
     expect((await harness.get(waiting.id)).status.state).toBe("TASK_STATE_COMPLETED");
+  });
+
+  /** An agent elsewhere that closes its stream with whatever it has to say. */
+  const elsewhere = (agent: CallableAgent): CallableAgent => ({ ...agent, isLocal: false, recognizesRepeats: false });
+
+  /** Waits to be authorised, which ends its turn, and says what it was told then. */
+  const locked = agentOf(async function* (turn) {
+    if (turn.history.length === 0) yield status("TASK_STATE_AUTH_REQUIRED", "Log in at https://login.example.");
+    else yield chunk("text", `told ${inputText(turn)}`, false);
+  });
+
+  it("about authorization is passed the answer of the caller, and no other step is", async () => {
+    const turns: string[] = [];
+    const harness = await startWorld({
+      workflow: workflowOf({ a: {}, b: {} }, ["a", "b"]),
+      agents: {
+        a: locked,
+        b: agentOf(async function* (turn) {
+          turns.push(inputText(turn));
+          yield status("TASK_STATE_WORKING");
+          await aborted(turn);
+        }),
+      },
+    });
+    const { id, status: first } = await harness.task("x");
+    expect(first.state).toBe("TASK_STATE_AUTH_REQUIRED");
+    const answered = harness.task("secret", { taskId: id });
+    await settle(40);
+    expect(textsOf(await harness.get(id))).toEqual({ a: "told secret" });
+    expect(turns).toEqual(["x"]);
+    await harness.cancel(id);
+    await promptly(answered);
+    expect(logViolations(await harness.log(id), { ended: true })).toEqual([]);
+  });
+
+  it("about authorization is waited for after the agent has ended its stream", async () => {
+    let state: TaskState = "TASK_STATE_AUTH_REQUIRED";
+    const asked: string[] = [];
+    const parts = [{ text: "Log in." }];
+    const harness = await startWorld({
+      workflow: workflowOf({ a: {} }),
+      agents: { a: agentOf(async function* () {}) },
+      resolve: (agent) => ({
+        ...elsewhere(agent),
+        async dispatch(operation: Operation) {
+          asked.push(operation.kind);
+          const message = { messageId: "m", role: "ROLE_AGENT", parts } as const;
+          const artifacts = state === "TASK_STATE_COMPLETED" ? [{ artifactId: "r", parts: [{ text: "done" }] }] : [];
+          const task = { id: "theirs", contextId: "c", status: { state, message }, artifacts };
+          return operation.kind === "get" ? (task as never) : (toStream({ task }) as never);
+        },
+      }),
+    });
+    const waiting = await harness.task("x");
+    expect(waiting.status.state).toBe("TASK_STATE_AUTH_REQUIRED");
+    expect(statusTextOf(waiting)).toBe("Step a waits: Log in.");
+    await harness.clock.advance(60_000);
+    expect(asked.slice(0, 3)).toEqual(["stream", "get", "get"]);
+    expect((await harness.get(waiting.id)).status.state).toBe("TASK_STATE_AUTH_REQUIRED");
+    state = "TASK_STATE_COMPLETED";
+    await harness.clock.advance(30_000);
+    expect(textsOf(await harness.get(waiting.id))).toEqual({ a: "done" });
+    expect(asked.slice(-2)).toEqual(["get", "subscribe"]);
   });
 
   it("is not answered by a message that begins a run of its own", async () => {

@@ -67,7 +67,10 @@ export async function* runTurn(
     childId: (path, attempt) => childIdOf(turn.task.id, run, path, attempt),
     emit: (event) => mailbox.put(event),
     report: (progress, detail) => mailbox.put(progressEvent(state.status, progress, detail)),
-    waitForAuth: (path, waits) => state.waitForAuth(path, waits),
+    waitForAuth(path, question) {
+      state.waitForAuth(path, question);
+      passOnReply();
+    },
     ask(question) {
       state.question ??= question;
       scope.halt("leave");
@@ -75,6 +78,12 @@ export async function* runTurn(
     addRefusal: (path, reason) => void state.refusals.push(`${path} (${reason})`),
     keep: (size) => state.keep(size),
   };
+  /** An authorization may be given elsewhere, so the run continues until the caller answers here. */
+  const passOnReply = () => {
+    const [question] = state.unauthorized;
+    if (question !== undefined && turn.followUp?.aborted === true) context.ask(question);
+  };
+  turn.followUp?.addEventListener("abort", passOnReply, { once: true });
   const abort = () => scope.halt(isRunLost(turn.signal) ? "lose" : "stop");
   turn.signal.addEventListener("abort", abort, { once: true });
   if (turn.signal.aborted) abort();
@@ -106,6 +115,7 @@ export async function* runTurn(
     }
   } finally {
     turn.signal.removeEventListener("abort", abort);
+    turn.followUp?.removeEventListener("abort", passOnReply);
     // The engine may end a run that has written too much.
     scope.halt("stop");
     await running.catch(() => {});
@@ -117,7 +127,7 @@ export async function* runTurn(
 class RunState {
   question: Question | undefined;
   readonly refusals: string[] = [];
-  readonly #unauthorized = new Set<string>();
+  readonly #unauthorized = new Map<string, Question>();
   #size = 0;
 
   /** As long as a step waits to be authorised, that is what callers have to know. */
@@ -125,8 +135,13 @@ class RunState {
     return this.#unauthorized.size > 0 ? "TASK_STATE_AUTH_REQUIRED" : "TASK_STATE_WORKING";
   }
 
-  waitForAuth(path: string, waits: boolean): void {
-    if (waits) this.#unauthorized.add(path);
+  /** What steps wait to be authorised for, those first that have waited longest. */
+  get unauthorized(): Iterable<Question> {
+    return this.#unauthorized.values();
+  }
+
+  waitForAuth(path: string, question: Question | undefined): void {
+    if (question !== undefined) this.#unauthorized.set(path, question);
     else this.#unauthorized.delete(path);
   }
 

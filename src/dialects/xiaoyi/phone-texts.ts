@@ -172,7 +172,9 @@ function translateStep(text: string, step: string, state: string): string | unde
   const sentence = STEP_TEXTS_ZH.get(state);
   if (sentence === undefined || !text.startsWith(`Step ${step}`)) return undefined;
   const [, detail] = /^[^:]*: ([\s\S]*)$/.exec(text.slice(`Step ${step}`.length)) ?? [];
-  return fillPlaceholders(sentence, [step]) + (detail === undefined ? "。" : `：${translateReason(detail)}`);
+  if (detail === undefined) return `${fillPlaceholders(sentence, [step])}。`;
+  // What the agent writes while it works is its own.
+  return `${fillPlaceholders(sentence, [step])}：${state === "working" ? detail : translateReason(detail)}`;
 }
 
 /** Why a step did not complete: perhaps a step of a workflow inside it, and what could not be cancelled then. */

@@ -108,10 +108,10 @@ describe("for the phone", () => {
   });
 
   it.each([
-    ["zh", "步骤“outline”已开始。\n步骤“outline”：Reading: page 1\n步骤“outline”将重试：Busy.\nStep aside."],
+    ["zh", "步骤“outline”已开始。\n步骤“outline”：Step 1: page 1\n步骤“outline”将重试：Busy.\nStep aside."],
     [
       "en",
-      "Step outline started (a).\nStep outline: Reading: page 1\nStep outline will be tried again: Busy.\nStep aside.",
+      "Step outline started (a).\nStep outline: Step 1: page 1\nStep outline will be tried again: Busy.\nStep aside.",
     ],
   ] as const)("progress of a workflow is in the language %s, but not what its agents wrote", (language, expected) => {
     const about = (state: string, text: string): StreamEvent => {
@@ -121,7 +121,7 @@ describe("for the phone", () => {
     };
     const events = [
       about("started", "Step outline started (a)."),
-      about("working", "Step outline: Reading: page 1"),
+      about("working", "Step outline: Step 1: page 1"),
       about("retrying", "Step outline will be tried again: Busy."),
       status("TASK_STATE_WORKING", "Step aside."),
     ];
