@@ -31,8 +31,19 @@ console.log(JSON.stringify({ status: "at work" }));
 setInterval(() => {}, 1000);
 `;
 
+/** Waits to be authorised, and answers with the reply. */
+const LOCKED = `
+let input = "";
+process.stdin.on("data", (chunk) => { input += chunk; }).on("end", () => {
+  const { history, message } = JSON.parse(input);
+  const asked = { status: { state: "auth-required", message: "Log in at https://login.example." } };
+  console.log(history.length === 0 ? JSON.stringify(asked) : "told " + message.parts[0].text);
+});
+`;
+
 const writeConfig = (): string => {
   project.write("stubborn.cjs", STUBBORN);
+  project.write("locked.cjs", LOCKED);
   return project.write(
     "agents.yaml",
     `
@@ -41,6 +52,7 @@ agents:
   outline: { use: outline }
   broken: { exec: [sh, -c, "echo out of paper >&2; exit 3"] }
   stubborn: { exec: ["${process.execPath}", stubborn.cjs], format: json }
+  locked: { exec: ["${process.execPath}", locked.cjs], format: json }
   phone: { link: { agentId: phone-1, ak: key, sk: hunter2-hunter2 } }
 `,
   );
@@ -134,6 +146,18 @@ describe("run at a terminal", () => {
     expect(lines).toContain("✓ a  outline  local  completed  0s");
     expect(lines).toContain("✓ b  echo     local  completed  0s");
     expect(lines).toContain("Topic: Tea");
+  });
+
+  it("sends the agent of a step that waits to be authorised what is written meanwhile", async () => {
+    const flow = writeFlow("  a: { agent: locked }");
+    terminal = openTerminal(["run", flow, "--config", writeConfig(), "--text", "hello"], 72);
+    await terminal.shows(/a: auth-required.*Log in at https:\/\/login\.example\./);
+    await terminal.shows(/> /);
+    terminal.type("the code is 7\r");
+    const { code, screen } = await terminal.ended;
+    expect(code).toBe(0);
+    expect(screen).toContain("told the code is 7");
+    expect(screen.map((line) => line.replace(/\d+s$/, "0s"))).toContain("✓ a  locked  local  completed  0s");
   });
 
   it("cancels the steps at Ctrl-C", async () => {

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { defineAgent } from "../../agents/define.ts";
 import { type DragomanServer, serve } from "../../server/serve.ts";
@@ -68,6 +71,31 @@ describe("a task that waits for an authorisation", () => {
     };
     const { stdout } = await runInProcess("task", "subscribe", "-a", agent.url, "task-1");
     expect(stdout).toContain(`Resume: dragoman send -a ${agent.url} --task-id task-1`);
+  });
+});
+
+describe("a step that waits for an authorisation", () => {
+  it("is waited for by run, also after its agent has closed the stream", async () => {
+    const agent = await startTestAgent();
+    const folder = mkdtempSync(join(tmpdir(), "dragoman-run-"));
+    try {
+      const message = { messageId: "m", role: "ROLE_AGENT", parts: [{ text: ASKED }] };
+      const waiting = task("AUTH_REQUIRED", { status: { state: "TASK_STATE_AUTH_REQUIRED", message } });
+      const done = task("COMPLETED", { artifacts: [{ artifactId: "r", name: "r", parts: [{ text: "Paid." }] }] });
+      agent.replies = {
+        SendStreamingMessage: { events: [{ task: waiting }] },
+        GetTask: [{ result: waiting }, { result: done }],
+        SubscribeToTask: { events: [{ task: done }] },
+      };
+      const file = join(folder, "flow.yaml");
+      writeFileSync(file, `steps: { pay: { url: "${agent.url}" } }\n`);
+      const { code, stderr, stdout } = await runInProcess("run", file, "--text", "pay");
+      expect([code, stdout]).toEqual([0, expect.stringContaining("Artifact: pay\nText:\nPaid.\n")]);
+      expect(stderr).toContain(ASKED);
+    } finally {
+      rmSync(folder, { recursive: true });
+      await agent.close();
+    }
   });
 });
 

@@ -52,6 +52,7 @@ async function runToEnd(
   { parts, stop, workflow }: Pick<Execution, "parts" | "workflow"> & { readonly stop: StopSignal },
 ): Promise<Task> {
   const display = createDisplay(output, workflow);
+  const replies = createReplies(output, run, display, stop);
   let id: string | undefined;
   const cancel = async (): Promise<void> => {
     if (id === undefined) return;
@@ -66,16 +67,21 @@ async function runToEnd(
         const isFirst = id === undefined;
         id ??= idOf(event);
         if (isFirst && stop.signal.aborted) void cancel();
-        const update = "statusUpdate" in event ? toUpdate(event.statusUpdate.status) : undefined;
+        const status = "statusUpdate" in event ? event.statusUpdate.status : undefined;
+        const update = status && toUpdate(status);
         if (update !== undefined) display.show(update);
+        if (status?.state === "TASK_STATE_AUTH_REQUIRED") replies.accept(await run.get(id ?? ""));
+        else if (status !== undefined) replies.end();
       }
+      replies.end();
       const task = await run.get(id ?? "");
       if (task.status.state !== "TASK_STATE_INPUT_REQUIRED") {
         display.finish(textOf(task.status.message?.parts ?? []));
         return task;
       }
       display.pause();
-      const answer = await ask(output, task, stop);
+      output.info(safeText(textOf(task.status.message?.parts ?? [])));
+      const answer = await ask(output, stop.signal);
       if (answer === undefined) {
         await run.cancel(task.id);
         return stop.reason === undefined ? task : run.get(task.id);
@@ -83,8 +89,37 @@ async function runToEnd(
       events = run.send([{ text: answer }], task);
     }
   } finally {
+    replies.end();
     display.pause();
   }
+}
+
+/**
+ * While a step waits to be authorised, which is done elsewhere, a person at a terminal may write to its agent about it.
+ * The run is followed meanwhile, and after the reply, which is sent once.
+ */
+function createReplies(output: Output, run: WorkflowRun, display: Display, stop: StopSignal) {
+  let waiting: AbortController | undefined;
+  const pass = async (task: Task, { signal }: AbortController): Promise<void> => {
+    const answer = await ask(output, AbortSignal.any([signal, stop.signal]));
+    display.leaveTerminal(false);
+    if (answer === undefined) return;
+    // What the reply leads to is read where the run is followed.
+    for await (const _ of run.send([{ text: answer }], task)) break;
+  };
+  return {
+    accept(task: Task): void {
+      if (waiting !== undefined || !canAsk(output)) return;
+      waiting = new AbortController();
+      display.leaveTerminal(true);
+      output.info("Do what it asks for; the run then continues. A line written here is sent to its agent.");
+      pass(task, waiting).catch((error: Error) => output.warn(safeText(error.message)));
+    },
+    end(): void {
+      waiting?.abort();
+      waiting = undefined;
+    },
+  };
 }
 
 function idOf(event: StreamEvent): string | undefined {
@@ -119,6 +154,8 @@ interface Display {
   show(update: StepUpdate): void;
   /** Leaves the terminal to others until the next update. */
   pause(): void;
+  /** Shows changes line by line as long as others need the terminal. */
+  leaveTerminal(isLeft: boolean): void;
   /** `message` is that of the task's end, which names the steps that could not be cancelled. */
   finish(message: string): void;
 }
@@ -132,6 +169,7 @@ function createDisplay(output: Output, workflow: Workflow): Display {
   };
   const draw = (): void => output.status(tree());
   let timer: NodeJS.Timeout | undefined;
+  let isLeft = false;
   const pause = (): void => {
     if (timer === undefined) return;
     clearInterval(timer);
@@ -141,7 +179,7 @@ function createDisplay(output: Output, workflow: Workflow): Display {
   };
   const show = (update: StepUpdate): void => {
     const row = view.apply(update, performance.now());
-    if (!output.canShowStatus) {
+    if (!output.canShowStatus || isLeft) {
       output.info(renderChange(row));
       return;
     }
@@ -153,6 +191,10 @@ function createDisplay(output: Output, workflow: Workflow): Display {
   return {
     show,
     pause,
+    leaveTerminal(left) {
+      isLeft = left;
+      if (left) pause();
+    },
     finish(message) {
       for (const { state, step } of view.rows) {
         if (RUNNING.has(state) && !message.includes(`${step} (`)) show({ step, state: "canceled", detail: "" });
@@ -162,17 +204,20 @@ function createDisplay(output: Output, workflow: Workflow): Display {
   };
 }
 
+function canAsk(output: Output): boolean {
+  return process.stdin.isTTY === true && output.stderrIsTerminal;
+}
+
 /** Undefined if there is no terminal, or no answer. */
-async function ask(output: Output, { status }: Task, stop: StopSignal): Promise<string | undefined> {
-  if (process.stdin.isTTY !== true || !output.stderrIsTerminal || stop.signal.aborted) return undefined;
+async function ask(output: Output, signal: AbortSignal): Promise<string | undefined> {
+  if (!canAsk(output) || signal.aborted) return undefined;
   const lines = createInterface({ input: process.stdin, output: process.stderr });
-  output.info(safeText(textOf(status.message?.parts ?? [])));
   // A terminal that is read line by line sends no signal for Ctrl-C.
   lines.on("SIGINT", () => process.emit("SIGINT"));
   const closed = new Promise<undefined>((resolve) => lines.once("close", () => resolve(undefined)));
   try {
     for (;;) {
-      const asked = lines.question("> ", { signal: stop.signal }).catch(() => undefined);
+      const asked = lines.question("> ", { signal }).catch(() => undefined);
       const answer = await Promise.race([asked, closed]);
       if (answer === undefined || answer.trim() !== "") return answer;
     }
