@@ -5,7 +5,7 @@ import { compileStep, type StepFinding } from "./compile-step.ts";
 import { orderSteps } from "./order.ts";
 import type { Step, Workflow } from "./plan.ts";
 import { unknownStep } from "./references.ts";
-import { workflowSchema } from "./schema.ts";
+import { STEP_NAME_ERROR, workflowSchema } from "./schema.ts";
 
 /** Of a workflow with all of its sub-workflows. */
 const MAX_STEPS = 1_000;
@@ -51,6 +51,8 @@ export function compileWorkflow(values: unknown, reading: Reading): Workflow | u
   const compiled = new Map<string, Step>();
   for (const [name, value] of rawSteps) {
     const path = ["steps", name];
+    // The schema passes over this one name.
+    if (name === "__proto__") report({ path, message: STEP_NAME_ERROR, atKey: true });
     const place = reading.position?.(path, { atKey: true, fragment: "" });
     const around = {
       name,

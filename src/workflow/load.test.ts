@@ -123,6 +123,10 @@ steps:
       "steps: { a b: { agent: x } }",
       "flow.yaml:1:10: steps.a b: must be letters, digits, dashes and underscores, at most 64",
     ],
+    [
+      "steps: { __proto__: { agent: x } }",
+      "flow.yaml:1:10: steps.__proto__: must be letters, digits, dashes and underscores, at most 64",
+    ],
     ["steps: { a: { url: ftp://x } }", "flow.yaml:1:20: steps.a.url: must be an http or https address without login"],
     [
       "steps: { a: { url: http://u:p@x } }",
@@ -226,6 +230,11 @@ output: [c]
       "flow.yaml:5:25: steps.b.retry",
       "flow.yaml:6:10: output[0]",
     ]);
+  });
+
+  it("is refused where it is nested too deeply", async () => {
+    const [problem] = await problemsOf(() => parse(`steps: { a: { agent: x, input: { data: ${"[".repeat(20_000)}`));
+    expect(problem).toMatch(/^flow\.yaml:1:\d+: is nested too deeply$/);
   });
 
   it("is bounded", async () => {

@@ -3,7 +3,7 @@ import { count, optional, text, wait } from "../yaml/value-types.ts";
 
 /** Names of steps are segments of references and names of artifacts. */
 const STEP_NAME = /^[\p{L}\p{N}][\p{L}\p{N}_-]{0,63}$/u;
-const STEP_NAME_ERROR = "must be letters, digits, dashes and underscores, at most 64";
+export const STEP_NAME_ERROR = "must be letters, digits, dashes and underscores, at most 64";
 
 const MAX_CONCURRENCY = 1_000;
 const MAX_ATTEMPTS = 100;

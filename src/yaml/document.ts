@@ -169,7 +169,7 @@ export class YamlDocument {
     const [error] = this.#document.errors;
     const unclosed = error && findUnclosed(text, error);
     if (unclosed !== undefined) this.#report(unclosed, "", UNCLOSED);
-    else if (error !== undefined) this.#report(error.pos[0], "", placeholders.reveal(firstLine(error.message)));
+    else if (error !== undefined) this.#report(error.pos[0], "", describeError(error, placeholders));
     for (const key of repeatedKeys(this.#document.contents))
       this.#report(key.range?.[0] ?? 0, "", "Map keys must be unique");
     if (this.problems.length > 0) return;
@@ -309,6 +309,8 @@ function repeatedKeys(node: unknown, repeated: Node[] = []): readonly Node[] {
   return repeated;
 }
 
-function firstLine(text: string): string {
-  return text.split("\n", 1)[0] ?? text;
+function describeError({ message }: YAMLError, placeholders: Placeholders): string {
+  // The parser reports what its recursion throws as an error of the text.
+  if (message.includes("call stack")) return "is nested too deeply";
+  return placeholders.reveal(message.split("\n", 1)[0] ?? message);
 }

@@ -269,6 +269,65 @@ describe("foreach", () => {
     expect(textsOf(continued)).toEqual({ last: "last(a\nb\nd\ne)" });
   });
 
+  it("tries its items again, continues without those that fail, and is skipped where its condition is false", async () => {
+    const tries: string[] = [];
+    const all = { foreach: "${steps.list.data}", input: "${item}", needs: ["list"] };
+    const harness = await startWorld({
+      workflow: workflowOf(
+        {
+          list: {},
+          each: { ...all, retry: { attempts: 3, baseMs: 100, capMs: 1_000 }, onFailure: "continue", concurrency: 2 },
+          partly: {
+            agent: "last",
+            needs: ["each"],
+            when: "${steps.each.state} == failed",
+            input: "${steps.each.data}",
+          },
+          wholly: { ...all, agent: "each", needs: ["list", "each"], when: "${steps.each.state} == completed" },
+          end: { agent: "last", needs: ["partly", "wholly"], input: "${steps.wholly.state} ${steps.partly.text}" },
+        },
+        ["each", "end"],
+      ),
+      agents: {
+        list: returning(["ok", "later", "never", "refused"]),
+        each: agentOf(async function* (turn) {
+          const item = inputText(turn);
+          tries.push(item);
+          const count = tries.filter((tried) => tried === item).length;
+          if (item === "refused") yield status("TASK_STATE_REJECTED", "Not this.");
+          else if (item === "never" || (item === "later" && count < 3))
+            yield status("TASK_STATE_FAILED", `No ${item}.`);
+          else yield { artifact: { artifactId: "x", parts: [{ text: item }, { data: { item } }] } };
+        }),
+        last: agentOf(async function* (turn) {
+          const [part] = turn.message.parts;
+          yield chunk(
+            "text",
+            part !== undefined && "data" in part ? JSON.stringify(part.data) : inputText(turn),
+            false,
+          );
+        }),
+      },
+    });
+    const done = harness.task("x");
+    await harness.clock.advance(10_000);
+    const task = await promptly(done);
+    expect(task.status.state).toBe("TASK_STATE_COMPLETED");
+    expect(statusTextOf(task)).toBe("Completed without step each.");
+    expect([...tries].sort()).toEqual(["later", "later", "later", "never", "never", "never", "ok", "refused"]);
+    expect(textsOf(task)).toEqual({
+      each: "ok\nlater",
+      end: 'skipped [{"item":"ok"},{"item":"later"},null,null]',
+    });
+    const log = await harness.log(task.id);
+    expect(progressOf(log).filter((one) => one.startsWith("each ") || one.startsWith("wholly"))).toEqual([
+      "each started",
+      "each failed",
+      "wholly skipped",
+    ]);
+    expect(logViolations(log, { ended: true })).toEqual([]);
+  });
+
   it("of something that is not a list fails the step", async () => {
     const harness = await startWorld({
       workflow: workflowOf({ list: {}, each: { needs: ["list"], foreach: "${steps.list.data}" } }),
