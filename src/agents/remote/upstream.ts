@@ -11,7 +11,7 @@ import {
   type Notice,
   type RetryOptions,
 } from "../../client/options.ts";
-import { type Backoff, backoffDelay, createBackoff } from "../../model/backoff.ts";
+import { type Backoff, backoffDelay, createBackoff, sleep } from "../../model/backoff.ts";
 import type { AgentCard, AgentInterface } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { omitUndefined } from "../../model/json.ts";
@@ -121,7 +121,7 @@ export class Upstream implements Peer {
       } catch (error) {
         const pause = signal?.aborted === true ? undefined : backoff.next();
         if (pause === undefined) throw this.#explain(error);
-        await this.#sleep(pause, signal);
+        await sleep(this.#options.clock, pause, signal);
       }
     }
   }
@@ -167,7 +167,7 @@ export class Upstream implements Peer {
         backoff ??= this.#backoff(DEFAULT_REQUEST_RETRY, isSend && idempotencyKey === undefined);
         const pause = isNeverSent(error) && !isAborted ? backoff.next() : undefined;
         if (pause === undefined) throw this.#explain(error);
-        await this.#sleep(pause, signal);
+        await sleep(this.#options.clock, pause, signal);
       }
     }
   }
@@ -304,14 +304,6 @@ export class Upstream implements Peer {
     const maxTries = isRepeated ? attempts - 1 : 0;
     const policy = { baseMs, capMs, maxTries, resetAfterMs: Number.POSITIVE_INFINITY };
     return createBackoff(policy, { now: clock.now, random });
-  }
-
-  #sleep(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
-    let stop = () => {};
-    const slept = new Promise<void>((resolve) => {
-      stop = this.#options.clock.after(milliseconds, resolve);
-    });
-    return abortable(slept, signal).finally(stop);
   }
 }
 
