@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { waitForAbort } from "../../src/agents/tck.ts";
 import { connect } from "../../src/client/index.ts";
+import { openStream, rpcFrame, startFakeAgent, task } from "../../src/client/testing/fake-agent.ts";
 import { defineAgent, type ServeOptions } from "../../src/index.ts";
 import { systemClock } from "../../src/server/clock-and-ids.ts";
 import {
@@ -14,6 +15,7 @@ import {
   seededRandom,
 } from "../../src/simulator/index.ts";
 import { createDeferred } from "../../src/wire/link.ts";
+import { startGateway, untilCard } from "../support/gateway.ts";
 import { closeLater, createFolder, startServer } from "../support/lifecycle.ts";
 
 /** Says back what it hears, when it is let if it is to wait, and what files it got. */
@@ -136,6 +138,31 @@ describe("a user on the link", () => {
     expect(await readFile(path)).toEqual(photo);
     expect(simulator.violations).toEqual([]);
   });
+});
+
+it("a user who sends a file to a remote agent has its bytes sent there, not a path of this machine", async () => {
+  const fake = await startFakeAgent(
+    (_, response) => {
+      openStream(response);
+      response.end(rpcFrame({ task: task() }));
+    },
+    { card: { defaultInputModes: ["*/*"] } },
+  );
+  closeLater(() => fake[Symbol.asyncDispose]());
+  const simulator = await simulated();
+  const { accessKey: ak, agentId, secretKey: sk } = simulator.agent;
+  const [url = ""] = simulator.linkUrls;
+  const xiaoyi = { links: [{ agent: "far", agentId, ak, sk, url }], files: { allowHosts: ["127.0.0.1"] } };
+  const gateway = await startGateway({ far: { remote: fake.url } }, { xiaoyi });
+  await untilCard(gateway, "far", ({ name }) => name === "Fake");
+  await simulator.ready();
+  const bytes = Buffer.from([0xff, 0xd8, 0xff, 0x00]);
+  await simulator.phone.say("look", [{ name: "photo.jpg", mimeType: "jpeg", bytes }]).waitUntilSettled();
+  const message = fake.requests[0]?.rpc.params?.message as { parts: object[] };
+  expect(message.parts).toEqual([
+    { text: "look" },
+    { raw: bytes.toString("base64"), filename: "photo.jpg", mediaType: "image/jpeg" },
+  ]);
 });
 
 describe("a user of the platform that calls over HTTP", () => {

@@ -1,5 +1,6 @@
 /** Creates the Xiaoyi dialects from a server's options. */
 
+import { upstreamOf } from "../../agents/remote/upstream-of.ts";
 import { identifiesCallers } from "../../auth/verify/create-authenticator.ts";
 import type { Carrier, CarrierHost, Records } from "../../dialects/carrier.ts";
 import type { Dialect, DialectTools } from "../../dialects/contract.ts";
@@ -86,7 +87,7 @@ interface XiaoyiHttpContext {
   readonly defaultOwner: (agent: string) => string;
   /** Throws before the server has started. */
   readonly records: () => Records;
-  readonly phones: Pick<PhoneServices, "intake" | "notificationsFor">;
+  readonly phones: Pick<PhoneServices, "intakeFor" | "notificationsFor">;
   readonly log: Log;
 }
 
@@ -110,7 +111,7 @@ function createHttpEntry(
     // HTTP callers may be different users: none is notified of another's requests.
     notifications: phones.notificationsFor({ ...notified, devices: "session" }),
     cleared: createRecordMap(records, SPACES.httpContexts(agent, owner), log),
-    intake: phones.intake,
+    intake: phones.intakeFor(agent),
     prepare: upload && createFileUploads(createPlatformUpload(upload, upload.url), log),
   };
 }
@@ -145,7 +146,11 @@ export function createXiaoyi(tools: DialectTools, options: XiaoyiServeOptions): 
     if (opened === undefined) throw new ProtocolError("UNAVAILABLE", "The server has not started.");
     return opened;
   };
-  const phones = openPhoneServices(files, { ...tools, ...location, uniqueId: ids.message, host });
+  const isElsewhere = (name: string) => {
+    const agent = agents[name];
+    return dialIns.has(name) || (agent !== undefined && upstreamOf(agent) !== undefined);
+  };
+  const phones = openPhoneServices(files, { ...tools, ...location, uniqueId: ids.message, isElsewhere, host });
   const entries = new Map<string, Entry[]>();
   for (const entry of http) {
     const { agent } = entry;
