@@ -1,6 +1,7 @@
 /** What declared losses do to what a caller sees: nothing else may differ between a bridge and a direct call. */
 import { isDeepStrictEqual } from "node:util";
 import { LEGACY_LOSSES } from "../../src/dialects/shared/legacy/losses.ts";
+import { phoneText } from "../../src/dialects/xiaoyi/phone-texts.ts";
 import { LOSSES as XIAOYI } from "../../src/dialects/xiaoyi-http/losses.ts";
 import type { Loss, LossRule } from "../../src/model/loss.ts";
 import type { Part } from "../../src/model/message.ts";
@@ -50,7 +51,12 @@ const DECLARED: readonly DeclaredLoss[] = [
   {
     rule: LEGACY_LOSSES.rejected,
     name: "rejected is failed",
-    apply: eachTask((seen) => (seen.state === "TASK_STATE_REJECTED" ? { ...seen, state: "TASK_STATE_FAILED" } : seen)),
+    apply: eachTask((seen) => {
+      if (seen.state === "TASK_STATE_REJECTED") return { ...seen, state: "TASK_STATE_FAILED" };
+      const [shown] = seen.message ?? [];
+      const isRefusal = shown !== undefined && "text" in shown && shown.text === phoneText("zh", "rejected");
+      return isRefusal ? { ...seen, message: [{ text: phoneText("zh", "failed") }] } : seen;
+    }),
   },
   {
     rule: XIAOYI.artifactMembers,
@@ -77,6 +83,11 @@ const DECLARED: readonly DeclaredLoss[] = [
   { rule: XIAOYI.artifactsAsOne, name: "artifacts are joined", apply: eachTask(joinArtifacts) },
   { rule: XIAOYI.messageAsText, name: "messages are text of the answer", apply: moveMessages },
 ];
+
+/** Of the others there is nothing left on a phone that could be lost. */
+export function isSeenByPhones({ reason }: Loss): boolean {
+  return reason === LEGACY_LOSSES.rejected.reason;
+}
 
 /** The cell for what was seen over a bridge while these losses were reported; undefined: they do not explain it. */
 export function explain(direct: Observed, bridged: Observed, reported: readonly Loss[]): string | undefined {

@@ -1,9 +1,10 @@
 /** What a caller does with an agent, directly or over a bridge, and what it sees of it. */
-import type { ClientEvent, RemoteAgent } from "../../src/client/options.ts";
+import type { ClientEvent } from "../../src/client/options.ts";
 import type { Part } from "../../src/model/message.ts";
 import type { SendOutcome } from "../../src/model/operation.ts";
 import type { Artifact, Task, TaskState, TaskStatus } from "../../src/model/task.ts";
 import type { Stage } from "../support/stage.ts";
+import type { Caller } from "./phone.ts";
 
 /** What a caller sees of a task, without ids and times: those are each server's own. */
 export interface Seen {
@@ -29,7 +30,7 @@ export interface Scenario {
   /** What is compared. */
   readonly shows: string;
   /** `key` is different for each run: gates are shared by all runs of the stage. */
-  run(agent: RemoteAgent, stage: Stage, key: string): Promise<Observed>;
+  run(agent: Caller, stage: Stage, key: string): Promise<Observed>;
 }
 
 function seeTask({ artifacts = [], status }: Pick<Task, "artifacts" | "status">): Seen {
@@ -43,10 +44,9 @@ function taskOf(outcome: SendOutcome): Task {
   return outcome.task;
 }
 
-const sendParts = async (agent: RemoteAgent, ...parts: readonly Part[]) =>
-  taskOf(await agent.send({ message: { parts } }));
+const sendParts = async (agent: Caller, ...parts: readonly Part[]) => taskOf(await agent.send({ message: { parts } }));
 
-const returning = (part: Part) => async (agent: RemoteAgent) => ({
+const returning = (part: Part) => async (agent: Caller) => ({
   task: seeTask(await sendParts(agent, { text: "return" }, part)),
 });
 
