@@ -150,7 +150,7 @@ while it runs, and refuses to begin if that much is not free or a server uses th
 export function configurationPage(schema: JsonSchema): string {
   // The documented example must be valid.
   parseConfig(EXAMPLE, { source: "the example", folder: "/", environment: {} });
-  const all = Object.entries(schema.properties ?? {});
+  const all = Object.entries(schema.properties ?? {}).map(([key, value]) => [key, sectionForm(value)] as const);
   const single = all.filter(([, value]) => !isSection(value)).map(([key, value]) => rowOf(key, value, false));
   const blocks = [
     INTRODUCTION,
@@ -226,6 +226,15 @@ function unavailableSection(): string {
     ([key, feature]) => `| \`${key.replace("*", "NAME")}\` | ${feature} |`,
   );
   return `## Not available in this version\n\nThese keys are known and refused with a message that says so:\n\n| key | for |\n|---|---|\n${lines.join("\n")}\n`;
+}
+
+/** Of a section that can also be `false`, the section. */
+function sectionForm(schema: JsonSchema): JsonSchema {
+  const forms = Array.isArray(schema.anyOf) ? (schema.anyOf as JsonSchema[]) : [];
+  const section = forms.find(({ properties }) => properties !== undefined);
+  return section === undefined
+    ? schema
+    : { ...section, ...(schema.description && { description: schema.description }) };
 }
 
 function isSection(schema: JsonSchema): boolean {

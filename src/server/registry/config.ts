@@ -69,7 +69,7 @@ const off = z
 export const registry = z
   .union([off, settings], { error: REGISTRY_ERROR })
   .prefault({})
-  .describe("The registry of agents at `/registry`; `false` serves none.");
+  .describe("The registry of agents at `/registry`; `registry: false` serves none.");
 
 /** The same as an option of `serve`. */
 export const registryOptions = z.union([
