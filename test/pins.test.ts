@@ -75,8 +75,10 @@ describe("the package", () => {
     expect(Object.keys(client).sort()).toEqual([
       "ConnectionError",
       "ProtocolError",
+      "RegistryError",
       "bytesOf",
       "connect",
+      "createRegistryClient",
       "data",
       "fetchCard",
       "file",

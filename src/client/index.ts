@@ -36,6 +36,24 @@ export type {
   SignaturePolicy,
 } from "./options.ts";
 export { bytesOf, type Content, data, file, text, textOf } from "./parts.ts";
+export type { RegistryReference } from "./registry/reference.ts";
+export { createRegistryClient } from "./registry/registry-client.ts";
+export {
+  type RegistrationInput,
+  type RegistryClient,
+  type RegistryDetails,
+  type RegistryEntry,
+  RegistryError,
+  type RegistryErrorCode,
+  type RegistryEvent,
+  type RegistryFilter,
+  type RegistryListing,
+  type RegistryOptions,
+  type RegistryPage,
+  type RegistryResult,
+  type RegistrySearch,
+  type RegistrySearchPage,
+} from "./registry/types.ts";
 
 // Importing the client means that this process calls agents, so runs that start from now on pass their hops to calls.
 trackHops();

@@ -40,6 +40,8 @@ export interface SseParserOptions {
   readonly maxEventBytes?: number;
   readonly onComment?: (text: string) => void;
   readonly onRetry?: (milliseconds: number) => void;
+  /** Called with each id when its event is complete, also if the event has no data and is otherwise ignored. */
+  readonly onId?: (id: string) => void;
 }
 
 interface SseParser {
@@ -67,7 +69,7 @@ const SPACE = 0x20;
 const BYTE_ORDER_MARK = 0xfeff;
 
 export function createSseParser(onEvent: (event: SseEvent) => void, options: SseParserOptions = {}): SseParser {
-  const { maxEventBytes = DEFAULT_MAX_EVENT_BYTES, onComment, onRetry } = options;
+  const { maxEventBytes = DEFAULT_MAX_EVENT_BYTES, onComment, onId, onRetry } = options;
   /** Made for the first chunk that ends within a character: most streams have none. */
   let decoder: InstanceType<typeof TextDecoder> | undefined;
   let started = false;
@@ -83,6 +85,7 @@ export function createSseParser(onEvent: (event: SseEvent) => void, options: Sse
 
   let eventName = "";
   let lastEventId = "";
+  let hasNewId = false;
   let data: string | undefined;
   let dataBytes = 0;
 
@@ -160,7 +163,9 @@ export function createSseParser(onEvent: (event: SseEvent) => void, options: Sse
         eventName = value;
         break;
       case "id":
-        if (!value.includes("\0")) lastEventId = value;
+        if (value.includes("\0")) break;
+        lastEventId = value;
+        hasNewId = true;
         break;
       case "retry":
         if (DIGITS.test(value)) onRetry?.(Number(value));
@@ -174,6 +179,8 @@ export function createSseParser(onEvent: (event: SseEvent) => void, options: Sse
     eventName = "";
     data = undefined;
     dataBytes = 0;
+    if (hasNewId) onId?.(lastEventId);
+    hasNewId = false;
     if (complete !== undefined) onEvent({ event, data: complete, lastEventId });
   }
 
