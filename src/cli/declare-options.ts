@@ -70,6 +70,7 @@ export function addSettings(
 
 const AGENT_SETTINGS: readonly SettingName[] = [
   "agentCard",
+  "registry",
   "output",
   "transport",
   "a2aVersion",

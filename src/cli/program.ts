@@ -1,6 +1,7 @@
 import { Command, Help, type Option } from "commander";
 import { declareAgentCommands } from "./declare-agent-commands.ts";
 import { addExamples, createRunner } from "./declare-options.ts";
+import { declareRegistryCommands } from "./declare-registry-commands.ts";
 import { declareServerCommands } from "./declare-server-commands.ts";
 import type { Output } from "./output.ts";
 import { packageVersion } from "./version.ts";
@@ -37,6 +38,7 @@ export function createProgram({ inEffect, output }: ProgramOptions): Command {
     });
   const run = createRunner(output);
   declareAgentCommands(program, run);
+  declareRegistryCommands(program, run);
   declareServerCommands(program, run, output);
   addExamples(program, [
     ["dragoman demo-server", "agents to experiment with, at http://127.0.0.1:4000"],

@@ -29,6 +29,7 @@ import {
 } from "./credentials.ts";
 import { explainError } from "./explain-error.ts";
 import { createProgress, type FollowedTask, type Progress } from "./progress.ts";
+import { readNamedCard } from "./registry.ts";
 import { StopSignal } from "./stop-signal.ts";
 
 /** The flags common to all agent-facing commands. */
@@ -36,7 +37,8 @@ export type ClientFlags = FlagValues & { readonly stream?: boolean; readonly con
 
 /** The state of one agent-facing command while it runs. */
 export interface Session {
-  readonly settings: Settings;
+  /** Changed when the agent was looked up in a registry. */
+  settings: Settings;
   readonly output: Output;
   readonly stop: StopSignal;
   readonly progress: Progress;
@@ -100,14 +102,17 @@ function registerSecrets({ apiKey, authCode, bearer, keys, svcParam }: Settings,
 export async function resolveCard(session: Session): Promise<FetchedCard> {
   const { output, settings, stop } = session;
   if (settings.agentCard === undefined) {
-    throw usageError("The agent is missing.", "Set -a/--agent-card or A2ACLI_AGENT_CARD to a host, a URL or a file.");
+    throw usageError(
+      "The agent is missing.",
+      "Set -a/--agent-card or A2ACLI_AGENT_CARD to a host, a URL, a file, or a name or skill:<id> of a registry.",
+    );
   }
   if (settings.insecure) disableCertificateChecks(session);
   session.tls = await readTlsOptions(settings);
   const { fetchCard } = await import("../../client/index.ts");
-  try {
-    const stored = await findStoredLogin(session, originOfTarget(settings.agentCard), undefined);
-    const found = await fetchCard(settings.agentCard, {
+  const read = async (target: string) => {
+    const stored = await findStoredLogin(session, originOfTarget(target), undefined);
+    return fetchCard(target, {
       signal: stop.signal,
       retry: { attempts: 2, baseMs: 200, capMs: 1000 },
       ...omitUndefined({
@@ -119,6 +124,9 @@ export async function resolveCard(session: Session): Promise<FetchedCard> {
       }),
       ...(await readTrustOptions(settings)),
     });
+  };
+  try {
+    const found = await readNamedCard(session, settings.agentCard, read);
     const card = resolveInterfaceUrls(found.card, found.url);
     session.card = card;
     session.cardUrl = found.url;

@@ -1,8 +1,9 @@
 import { DIALECT_NAMES } from "../../client/dialect-names.ts";
 import { SIGNATURE_POLICIES } from "../../client/options.ts";
 import { isObject, type JsonObject } from "../../model/json.ts";
+import { isLoopback } from "../../wire/loopback.ts";
 import { usageError } from "../errors.ts";
-import { readChoice, readDuration } from "../flag-values.ts";
+import { readChoice, readDuration, readHttpUrl } from "../flag-values.ts";
 import type { SettingFile } from "./files.ts";
 
 export interface SettingDefinition {
@@ -23,7 +24,14 @@ const FORMATS = ["text", "json"] as const;
 export const SETTINGS = {
   agentCard: {
     flags: "-a, --agent-card <ref>",
-    description: "the agent: a host, a base URL, the URL of its card, or a file with the card",
+    description:
+      "the agent: a host, a base URL, the URL of its card, a file with the card, or its name, its id or skill:<id> in a registry",
+  },
+  registry: {
+    flags: "--registry <url>",
+    description: "registry in which names, ids and skills are looked up",
+    fallback: "that of the server in ./dragoman.yaml, else http://127.0.0.1:4000",
+    read: readRegistry,
   },
   output: {
     flags: "-o, --output <format>",
@@ -252,6 +260,13 @@ function readVersion(flag: string, text: string): string {
 function readOrigin(flag: string, text: string): string {
   if (/^https?:\/\//i.test(text) && URL.canParse(text) && new URL(text).pathname === "/") return new URL(text).origin;
   throw usageError(`${flag} must look like https://host or https://host:port, not "${text}".`);
+}
+
+/** As with `-a`, other hosts than this machine without TLS require an explicit http://. */
+function readRegistry(flag: string, text: string): string {
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return readHttpUrl(flag, text).href;
+  const plain = readHttpUrl(flag, `http://${text}`);
+  return isLoopback(plain.hostname) ? plain.href : readHttpUrl(flag, `https://${text}`).href;
 }
 
 function readServiceParameter(flag: string, text: string): readonly [name: string, value: string] {

@@ -10,6 +10,7 @@ describe("settings", () => {
   it("have a variable named after their flag", () => {
     expect(SETTING_NAMES.map(variableName)).toEqual([
       "A2ACLI_AGENT_CARD",
+      "A2ACLI_REGISTRY",
       "A2ACLI_OUTPUT",
       "A2ACLI_TRANSPORT",
       "A2ACLI_A2A_VERSION",

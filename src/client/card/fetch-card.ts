@@ -5,6 +5,7 @@ import { createTlsFetch } from "../../auth/login/client-certificate.ts";
 import type { CardVerification } from "../../auth/signatures/verify-card.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
+import type { JsonObject } from "../../model/json.ts";
 import type { ExchangeAnswer, ExchangeCall, Exchanger } from "../../wire/exchange.ts";
 import { JsonParseError, parseJson } from "../../wire/parse-json.ts";
 import { createRetryBackoff, isTransient, joinSignals, retryDelay, sleep } from "../call/retry.ts";
@@ -22,7 +23,16 @@ const NEVER = new AbortController().signal;
 
 /** `target` is a host, an agent's base URL, the full URL of a card, or a file. Cards are cached as servers allow. */
 export async function fetchCard(target: string, options: CardOptions = {}): Promise<FetchedCard> {
-  const fetched = await findCard(target, options);
+  return verifyFetched(await findCard(target, options), options);
+}
+
+/** Like `fetchCard`, for a card that came by another way; `url` is where from. */
+export function readGivenCard(document: JsonObject, url: string, options: CardOptions = {}): Promise<FetchedCard> {
+  const card = toCard(document, redactUrl(url), { ...options, cardUrl: url });
+  return verifyFetched({ card, url, raw: JSON.stringify(document) }, options);
+}
+
+async function verifyFetched(fetched: FetchedCard, options: CardOptions): Promise<FetchedCard> {
   const shown = redactUrl(fetched.url);
   const verification = await requireTrustedCard(fetched.raw, shown, options);
   if (verification === undefined) return fetched;
