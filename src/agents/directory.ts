@@ -1,10 +1,28 @@
 import type { Agent, Turn } from "../engine/agent.ts";
 import type { AgentProfile } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
+import type { JsonObject } from "../model/json.ts";
 import { type Peer, peerContextId } from "./child-task.ts";
 
-/** Which agent is meant: by its name on this server, by its URL, or by the id of a skill. */
-export type AgentTarget = { readonly agent: string } | { readonly url: string } | { readonly skill: string };
+/** Which agent is meant: by its name on this server, by its URL, or by the id of a skill … */
+export type AgentTarget =
+  | { readonly agent: string }
+  | { readonly url: string }
+  | { readonly skill: string }
+  /** … by its name or id in a registry … */
+  | { readonly registered: string }
+  /** … or the one that was chosen before. */
+  | { readonly chosen: ChosenAgent };
+
+/** What is stored of an agent that was found in a registry, so that a run that continues finds the same one again. */
+export type ChosenAgent = {
+  /** In the registry. */
+  readonly id: string;
+  /** URL of the card, or of an interface if the registry has the card itself. */
+  readonly url: string;
+  /** As the registry has it; absent if it is at the URL. */
+  readonly card?: JsonObject;
+};
 
 /** An agent that runs may call. */
 export interface CallableAgent extends Peer {
@@ -14,6 +32,8 @@ export interface CallableAgent extends Peer {
   readonly dialect: string;
   /** It is served by this process: it may see this server's ids, and a task gets the id that was chosen for it. */
   readonly isLocal: boolean;
+  /** Present if it was found in a registry. */
+  readonly chosen?: ChosenAgent;
 }
 
 /** The conversation of a run, which agents elsewhere know by another id: see `peerContextId`. */
@@ -21,10 +41,17 @@ export function contextIdFor({ isLocal }: CallableAgent, { caller, task }: Pick<
   return isLocal ? task.contextId : peerContextId(caller.owner, task.contextId);
 }
 
+export interface ResolveOptions {
+  /** Ids in the registry of agents that were tried before: they are chosen only if no other can be reached. */
+  readonly avoid?: readonly string[];
+  /** Only agents of other servers. */
+  readonly elsewhere?: boolean;
+}
+
 /** The agents that the runs of a server may call. */
 export interface AgentDirectory {
   /** Rejects with a ProtocolError or a ConnectionError that says what is wrong with the target. */
-  resolve(target: AgentTarget, turn: Pick<Turn, "caller">): Promise<CallableAgent>;
+  resolve(target: AgentTarget, turn: Pick<Turn, "caller">, options?: ResolveOptions): Promise<CallableAgent>;
 }
 
 /** Beside other agents, what the runs of a server may use. */
@@ -67,8 +94,8 @@ export function createDirectoryAgent(
   let bound: AgentDirectory | undefined;
   let services: RunServices | undefined;
   const directory: AgentDirectory = {
-    async resolve(target, turn) {
-      if (bound !== undefined) return bound.resolve(target, turn);
+    async resolve(target, turn, options) {
+      if (bound !== undefined) return bound.resolve(target, turn, options);
       throw new ProtocolError("UNAVAILABLE", "No other agents can be called: the agent is not part of a server.");
     },
   };

@@ -1,4 +1,4 @@
-import type { Agent, AgentEvent, MessageDraft, Turn } from "../engine/agent.ts";
+import type { Agent, AgentEvent, AgentRun, MessageDraft, Turn } from "../engine/agent.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { TaskArtifactUpdate, TaskEvent } from "../model/event.ts";
 import { withoutHops } from "../model/extensions.ts";
@@ -21,7 +21,7 @@ import { type AgentDefinition, defineAgent } from "./define.ts";
 export type { Peer } from "./child-task.ts";
 
 /** Stored with the peer's task if the peer is in this process. */
-const DIALECT = "forward";
+export const FORWARD_DIALECT = "forward";
 
 interface ForwardingAgentOptions extends Omit<AgentDefinition, "run"> {
   readonly peer: Peer;
@@ -40,12 +40,17 @@ export function createForwardingAgent({ peer, ...definition }: ForwardingAgentOp
     get onCrash() {
       return canBeQueried(peer) ? "resume" : policy;
     },
-    run: (turn) => new Forwarding(turn, peer, policy).run(),
+    run: (turn) => forward(turn, peer, policy),
     async dropped({ caller, memory }) {
       const id = await findChildId(memory);
-      if (id !== undefined) await cancelAtPeer(peer, id, caller, DIALECT);
+      if (id !== undefined) await cancelAtPeer(peer, id, caller, FORWARD_DIALECT);
     },
   };
+}
+
+/** `policy`: whether the message is sent again after a crash if it is not known whether the peer has received it. */
+export function forward(turn: Turn, peer: Peer, policy: Agent["onCrash"]): AgentRun {
+  return new Forwarding(turn, peer, policy).run();
 }
 
 /** Forwards one message and its answer. */
@@ -66,7 +71,7 @@ class Forwarding {
     this.#turn = turn;
     this.#peer = peer;
     this.#policy = policy;
-    this.#child = new ChildTask(peer, { turn, dialect: DIALECT, endsTurn: true });
+    this.#child = new ChildTask(peer, { turn, dialect: FORWARD_DIALECT, endsTurn: true });
   }
 
   async *run(): AsyncGenerator<AgentEvent, MessageDraft | undefined, undefined> {

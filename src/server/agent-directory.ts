@@ -1,5 +1,6 @@
 import { toStream } from "../agents/child-task.ts";
-import type { AgentDirectory, CallableAgent } from "../agents/directory.ts";
+import type { AgentDirectory, AgentTarget, CallableAgent, ResolveOptions } from "../agents/directory.ts";
+import type { AgentChooser } from "../agents/remote/found-agents.ts";
 import type { AgentCaller } from "../client/call/agent-caller.ts";
 import { connectCaller } from "../client/connect.ts";
 import { ConnectionError, redactUrl } from "../client/errors.ts";
@@ -20,13 +21,18 @@ interface DirectoryOptions {
   readonly upstreams: Pick<Upstreams, "readMissingCards">;
   /** Default: `connectCaller`. URLs are those that the operator has written. */
   readonly connect?: (url: string) => Promise<AgentCaller>;
+  /** Looks for agents of other servers; absent if there is no registry. */
+  readonly chooser?: AgentChooser;
 }
+
+type Asking = Parameters<AgentDirectory["resolve"]>[1];
 
 /** The agents of a server as its runs call them, as the caller of the run, and others by their URLs. */
 export function createAgentDirectory({
   services,
   upstreams,
   connect = connectCaller,
+  chooser,
 }: DirectoryOptions): AgentDirectory {
   const connections = new Map<string, Promise<AgentCaller>>();
 
@@ -41,9 +47,16 @@ export function createAgentDirectory({
 
   const withSkill = (skill: string) => [...services.values()].filter((service) => hasSkill(service, skill));
 
-  async function findBySkill(skill: string): Promise<CallableAgent> {
+  async function findBySkill(skill: string, { caller }: Asking, options: ResolveOptions): Promise<CallableAgent> {
     const unread = withSkill(skill).length === 0 ? await waitForSkill(skill) : [];
     const found = withSkill(skill);
+    if (found.length === 0 && chooser !== undefined) {
+      try {
+        return await chooser.choose({ skill }, caller, options);
+      } catch (error) {
+        if (!ProtocolError.is(error) || error.code !== "INVALID_PARAMS") throw error;
+      }
+    }
     const [first, ...others] = found;
     if (first !== undefined && others.length === 0) return toLocalAgent(first);
     if (first !== undefined) {
@@ -88,10 +101,24 @@ export function createAgentDirectory({
     }
   }
 
+  async function findElsewhere(
+    target: Exclude<AgentTarget, { agent: string } | { url: string }>,
+    { caller }: Asking,
+    options: ResolveOptions,
+  ): Promise<CallableAgent> {
+    if (chooser === undefined) {
+      throw new ProtocolError("UNAVAILABLE", "Agents of other servers cannot be found: the registry is off.");
+    }
+    return "chosen" in target ? chooser.reach(target.chosen) : chooser.choose(target, caller, options);
+  }
+
   return {
-    async resolve(target) {
+    async resolve(target, turn, options = {}) {
       if ("agent" in target) return findByName(target.agent);
-      return "skill" in target ? findBySkill(target.skill) : findByUrl(target.url);
+      if ("url" in target) return findByUrl(target.url);
+      return "skill" in target && options.elsewhere !== true
+        ? findBySkill(target.skill, turn, options)
+        : findElsewhere(target, turn, options);
     },
   };
 }

@@ -13,7 +13,7 @@ const MAX_SKILLS = 256;
 const MAX_LIST = 64;
 
 /** An upstream may accept anything until its card says otherwise. */
-const ANY_MODE = ["*/*"];
+export const ANY_MODE = ["*/*"];
 
 /** `url` is shown to everyone, so it must not contain a login. */
 export function describeUpstream(name: string, url: string, card: AgentCard | undefined): Description {

@@ -1,4 +1,4 @@
-import type { Agent, AgentRun, Turn } from "../../engine/agent.ts";
+import type { Agent, AgentRun } from "../../engine/agent.ts";
 import type { AgentCard, AgentProfile } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { type AgentDefinition, defineAgent } from "../define.ts";
@@ -39,15 +39,20 @@ export function createUpstreamAgent({ overrides = {}, ...options }: UpstreamAgen
     concurrency: forwarding.concurrency,
     timeoutMs: forwarding.timeoutMs,
     run: (turn) =>
-      upstream.isConnected ? forwarding.run(turn) : connectFirst(upstream, turn, () => forwarding.run(turn)),
+      upstream.isConnected
+        ? forwarding.run(turn)
+        : beginLater(turn.signal, async () => {
+            await upstream.connect(turn.signal, turn.attempt > 1);
+            return forwarding.run(turn);
+          }),
     dropped: async (task) => forwarding.dropped?.(task),
     [UPSTREAM]: upstream,
   };
   return agent;
 }
 
-/** What the upstream supports must be known before anything is sent to it. */
-function connectFirst(upstream: Upstream, { attempt, signal }: Turn, begin: () => AgentRun): AgentRun {
+/** What the other agent supports must be known before anything is sent to it. One that cannot be reached fails the task. */
+export function beginLater(signal: AbortSignal, begin: () => Promise<AgentRun>): AgentRun {
   let run: AgentRun | undefined;
   let failure: string | undefined;
   return {
@@ -55,14 +60,13 @@ function connectFirst(upstream: Upstream, { attempt, signal }: Turn, begin: () =
       if (failure !== undefined) return { done: true, value: undefined };
       if (run === undefined) {
         try {
-          await upstream.connect(signal, attempt > 1);
+          run = await begin();
         } catch (error) {
           if (signal.aborted) return { done: true, value: undefined };
           if (!ProtocolError.is(error)) throw error;
           failure = error.message;
           return { done: false, value: failed(failure) };
         }
-        run = begin();
       }
       return run.next();
     },

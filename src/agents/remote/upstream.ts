@@ -28,6 +28,8 @@ export interface UpstreamOptions {
   /** Name of the agent that is served from it, for messages. */
   readonly agent: string;
   readonly url: string;
+  /** If it was just read; default: it is read when the upstream is first called. */
+  readonly card?: FetchedCard;
   readonly connect: Omit<ConnectOptions, "signal" | "onNotice" | "hops" | "cardUrl">;
   /** Makes the calls over HTTP in place of the `fetch` of `connect`, which then only reads the card. */
   readonly exchange?: Exchanger;
@@ -86,6 +88,11 @@ export class Upstream implements Peer {
 
   get isConnected(): boolean {
     return this.#caller !== undefined;
+  }
+
+  /** The dialect in use, once it is connected. */
+  get dialect(): string | undefined {
+    return this.#caller?.interface.dialect;
   }
 
   get can() {
@@ -219,9 +226,10 @@ export class Upstream implements Peer {
 
   /** Reads the card and, if it is new, connects by it. A card that cannot be used does not replace an earlier one. */
   async #readCard(): Promise<AgentCaller> {
-    const { connect, exchange, mayCall = () => true, url } = this.#options;
+    const { card, connect, exchange, mayCall = () => true, url } = this.#options;
     try {
-      const fetched = await fetchCard(url, connect);
+      const given = this.#caller === undefined ? card : undefined;
+      const fetched = given ?? (await fetchCard(url, connect));
       if (this.#caller === undefined || fetched.raw !== this.#fetched?.raw) {
         const callable = { ...fetched.card, supportedInterfaces: fetched.card.supportedInterfaces.filter(mayCall) };
         const onNotice = (notice: Notice) => this.#notice(notice);
@@ -279,7 +287,7 @@ export class Upstream implements Peer {
 
   #notice({ kind, loss, message }: Notice): void {
     const { agent, log } = this.#options;
-    if (loss !== undefined) this.#reportLosses(this.#caller?.interface.dialect ?? "", [loss]);
+    if (loss !== undefined) this.#reportLosses(this.dialect ?? "", [loss]);
     else log.debug({ agent, upstream: this.status.url, kind }, message);
   }
 

@@ -15,7 +15,7 @@ import type { AgentTarget, CallableAgent } from "../directory.ts";
 import { ArtifactDisplay } from "./artifact-display.ts";
 import type { Question, RunContext } from "./context.ts";
 import { HaltedError, type HaltScope } from "./halt.ts";
-import { type ChildMessage, openChild } from "./open-child.ts";
+import { type ChildMessage, chooseAgent, openChild } from "./open-child.ts";
 import type { StepProgress } from "./progress.ts";
 import { checkDeclared, failedOutcome, type StepOutcome } from "./results.ts";
 
@@ -139,19 +139,22 @@ export class Attempt {
   }
 
   get progress(): Omit<StepProgress, "state"> {
-    const { id, number, path } = this.#options;
+    const { id, number, path, target } = this.#options;
     const task = this.#child?.id ?? (this.#agent?.isLocal === true ? id : undefined);
     return {
       step: path,
       ...(this.#agent && { agent: this.#agent.name, dialect: this.#agent.dialect }),
+      ...(this.#agent?.chosen && {
+        registered: this.#agent.chosen.id,
+        ...("skill" in target && { skill: target.skill }),
+      }),
       ...(task !== undefined && { task }),
       attempt: number,
     };
   }
 
   async #perform(): Promise<AttemptOutcome> {
-    const { directory, turn } = this.#context;
-    this.#agent = await directory.resolve(this.#options.target, turn);
+    this.#agent = await chooseAgent(this.#context, this.#options);
     this.#throwIfOver();
     await this.#context.report({ ...this.progress, state: "started" });
     this.#throwIfOver();

@@ -1,9 +1,9 @@
 import type { DroppedTask } from "../../engine/agent.ts";
 import type { Step, Workflow } from "../../workflow/plan.ts";
 import { cancelAtPeer, findChildId } from "../child-task.ts";
-import type { AgentDirectory, AgentTarget } from "../directory.ts";
+import type { AgentDirectory, AgentTarget, ChosenAgent } from "../directory.ts";
 import { childIdOf, type Stored } from "./context.ts";
-import { childPrefix, DIALECT } from "./open-child.ts";
+import { childPrefix, chosenKey, DIALECT } from "./open-child.ts";
 import { ASKED, type AskedQuestion } from "./run.ts";
 import { attemptKey, doneKey, itemPath, itemsKey, subBase } from "./steps.ts";
 
@@ -55,8 +55,10 @@ async function cancelStep(
   directory: AgentDirectory,
 ): Promise<void> {
   const known = await findChildId(task.memory, run + childPrefix(path, attempt));
-  if (known === undefined && "url" in target) return;
-  const agent = await directory.resolve(target, task);
+  const chosen = await task.memory.get<ChosenAgent>(run + chosenKey(path, attempt));
+  if (known === undefined && ("url" in target || chosen !== undefined)) return;
+  const agent = await directory.resolve(chosen === undefined ? target : { chosen }, task);
+  if (known === undefined && !agent.isLocal) return;
   const id = known ?? childIdOf(task.id, run, path, attempt);
   const cancelling = cancelAtPeer(agent, id, task.caller, DIALECT);
   if (known !== undefined) await cancelling;

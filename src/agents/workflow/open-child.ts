@@ -3,7 +3,7 @@ import { limitHops } from "../../model/extensions.ts";
 import type { Message, Part } from "../../model/message.ts";
 import type { FrameStream, SendInput } from "../../model/operation.ts";
 import { ChildTask, canBeQueried } from "../child-task.ts";
-import { type CallableAgent, contextIdFor } from "../directory.ts";
+import { type AgentTarget, type CallableAgent, type ChosenAgent, contextIdFor } from "../directory.ts";
 import type { RunContext } from "./context.ts";
 
 /** Stored with the tasks of agents of this process. */
@@ -12,6 +12,28 @@ export const DIALECT = "workflow";
 /** Precedes the keys of an attempt in the memory of its run. */
 export function childPrefix(path: string, attempt: number): string {
   return `child:${path}#${attempt}:`;
+}
+
+/** Key in the memory of a run: the agent that a registry was asked for. */
+export const chosenKey = (path: string, attempt: number): string => `${childPrefix(path, attempt)}chosen`;
+
+/**
+ * The agent of an attempt. One from a registry is remembered before anything is sent to it: the registry may return
+ * another one the next time, which would not know the task. A further attempt prefers one that was not tried yet.
+ */
+export async function chooseAgent(
+  { directory, isResumed, memory, turn }: RunContext,
+  { number, path, target }: Pick<ChildMessage, "number" | "path"> & { readonly target: AgentTarget },
+): Promise<CallableAgent> {
+  if (!("skill" in target)) return directory.resolve(target, turn);
+  const read = (attempt: number) => memory.get<ChosenAgent>(chosenKey(path, attempt));
+  const known = isResumed ? await read(number) : undefined;
+  if (known !== undefined) return directory.resolve({ chosen: known }, turn);
+  const earlier = await Promise.all(Array.from({ length: number - 1 }, (_, at) => read(at + 1)));
+  const avoid = earlier.flatMap((tried) => tried?.id ?? []);
+  const agent = await directory.resolve(target, turn, { avoid });
+  if (agent.chosen !== undefined) await memory.set(chosenKey(path, number), agent.chosen);
+  return agent;
 }
 
 /** The message of an attempt at a step. */

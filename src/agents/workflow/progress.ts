@@ -13,6 +13,9 @@ export interface StepProgress {
   readonly state: StepState | "started" | "working" | "retrying" | "input-required" | "auth-required";
   /** Name or URL of the agent, once it is resolved. */
   readonly agent?: string;
+  /** The skill by which it was found in a registry, and its id there. */
+  readonly skill?: string;
+  readonly registered?: string;
   /** The dialect it is called in; `local` for an agent of the same process. */
   readonly dialect?: string;
   /** Id of the agent's task, once it is known. */
@@ -41,11 +44,13 @@ export function progressEvent(status: AgentState, progress: StepProgress, detail
   return { status, message: withProgress({ parts: [{ text: sentenceOf(progress, detail) }] }, progress) };
 }
 
-function sentenceOf({ agent, step, state, attempt }: StepProgress, detail: string): string {
+function sentenceOf({ agent, skill, step, state, attempt }: StepProgress, detail: string): string {
   const reason = detail === "" ? "." : `: ${detail}`;
   switch (state) {
-    case "started":
-      return `Step ${step} started (${agent ?? (detail || "sub-workflow")}${(attempt ?? 1) > 1 ? `, attempt ${attempt}` : ""}).`;
+    case "started": {
+      const found = skill === undefined ? "" : `, found by skill ${skill}`;
+      return `Step ${step} started (${agent ?? (detail || "sub-workflow")}${found}${(attempt ?? 1) > 1 ? `, attempt ${attempt}` : ""}).`;
+    }
     case "working":
       return `Step ${step}: ${detail}`;
     case "retrying":

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import { redactUrl } from "../../client/errors.ts";
+import { formatReference } from "../../client/registry/reference.ts";
 import type { DragomanConfig } from "../../server/config/index.ts";
 import { type GraphFormat, toGraph } from "../../workflow/graph.ts";
 import { loadWorkflow } from "../../workflow/load.ts";
@@ -108,6 +109,8 @@ function describeSource(source: Source | undefined): string {
       return `exec: ${basename(source.command[0])}`;
     case "remote":
       return `remote: ${redactUrl(source.url)}`;
+    case "found":
+      return `remote: ${formatReference(source.wanted)}`;
     case "workflow":
       return source.file === undefined ? "workflow" : `workflow: ${source.file}`;
     case "llm":

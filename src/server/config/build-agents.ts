@@ -96,6 +96,12 @@ export async function buildAgent(
       const { buildRemoteAgent } = await import("./build-remote.ts");
       return buildRemoteAgent(name, source, overrides, { strict: config.strict, log: options.log ?? SILENT_LOG });
     }
+    case "found": {
+      const { createFindingAgent } = await import("../../agents/remote/finding-agent.ts");
+      const { timeoutMs, ...about } = overrides;
+      const timeout = timeoutMs === undefined ? undefined : { timeout: timeoutMs };
+      return createFindingAgent({ name, ...about, ...timeout, wanted: source.wanted });
+    }
     case "workflow": {
       const { createWorkflowAgent } = await import("../../agents/workflow/index.ts");
       const { loadAgentWorkflow } = await import("./workflows.ts");

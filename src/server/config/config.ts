@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { type BuiltinName, WRITER_NAMES, type WriterName } from "../../agents/builtin-names.ts";
 import type { SkillDefinition } from "../../agents/define.ts";
 import type { TckOptions } from "../../agents/tck.ts";
+import { parseReference, type RegistryReference } from "../../client/registry/reference.ts";
 import type { Agent } from "../../engine/agent.ts";
 import { omitUndefined } from "../../model/json.ts";
 import { toRegistryConfig } from "../registry/config.ts";
@@ -46,7 +47,8 @@ export type AgentSource =
   | ({ readonly kind: "link"; readonly patienceMs?: number } & DialInCredentials)
   /** One of the two. */
   | { readonly kind: "workflow"; readonly file?: string; readonly inline?: object }
-  | RemoteSource;
+  | RemoteSource
+  | { readonly kind: "found"; readonly wanted: RegistryReference };
 
 export interface RemoteSource {
   readonly kind: "remote";
@@ -141,6 +143,8 @@ function toSource(parsed: ParsedAgent, folder: string): AgentSource {
     return { kind: "link", ...credentials, ...(patience === undefined ? undefined : { patienceMs: patience }) };
   }
   const { remote: url, dialect, binding, credentials, origins } = parsed;
+  const wanted = url === undefined ? undefined : parseReference(url);
+  if (wanted !== undefined) return { kind: "found", wanted };
   if (url !== undefined) return { kind: "remote", url, ...omitUndefined({ dialect, binding, credentials, origins }) };
   if (typeof workflow === "string") return { kind: "workflow", file: resolve(folder, workflow) };
   if (workflow !== undefined) return { kind: "workflow", inline: workflow };

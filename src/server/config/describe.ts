@@ -1,3 +1,4 @@
+import { formatReference } from "../../client/registry/reference.ts";
 import { formatDuration } from "../../model/duration.ts";
 import { formatSize, size, wait } from "../../yaml/value-types.ts";
 import { isSecretName, redactText } from "../logging/redact.ts";
@@ -118,6 +119,7 @@ function* agentValues(path: string, agent: AgentConfig): ShownValues {
     if (patienceMs !== undefined) yield [`${path}.link.patience`, formatDuration(patienceMs)];
   }
   if (source.kind === "remote") yield* remoteValues(path, source);
+  if (source.kind === "found") yield [`${path}.remote`, formatReference(source.wanted)];
   if (source.kind === "workflow") yield [`${path}.workflow`, source.file ?? "inline"];
   const { skills, timeoutMs, ...rest } = overrides;
   yield* membersOf(path, rest);

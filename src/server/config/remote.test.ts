@@ -58,10 +58,29 @@ describe("a remote agent", () => {
       "agents.a.credentials.oauth: needs either tokenUrl or issuer",
     ],
     ["use: echo, credentials: { bearer: x }", "agents.a.credentials: has a meaning only beside remote"],
+    ["remote: partner.example.com", "skill:<id>, or the name of an agent in the registry"],
+    ["remote: 'skill:'", "skill:<id>, or the name of an agent in the registry"],
+    ["remote: 'skill:write', credentials: { bearer: x }", "agents.a.credentials: has a meaning only beside a URL"],
+    ["remote: writer, dialect: a2a-v1", "agents.a.dialect: has a meaning only beside a URL"],
     [`${REMOTE}, use: echo`, "agents.a: has use and remote; an agent is only one of them"],
   ])("is refused with {%s}", (keys, message) => {
     expect(problemsOf(keys).join("\n")).toContain(message);
     expect(problemsOf(keys)[0]).toMatch(/^dragoman\.yaml:1:\d+: /);
+  });
+
+  it.each([
+    ["skill:write", { skill: "write" }],
+    ["Outline writer", { registered: "Outline writer" }],
+    ["urn:air:example.com:agents:outline", { registered: "urn:air:example.com:agents:outline" }],
+  ])("may be looked up in the registry as %s", async (remote, wanted) => {
+    const config = parse(`remote: '${remote}', name: Pen, timeout: 30s`);
+    expect(config.agents.get("a")).toEqual({
+      source: { kind: "found", wanted },
+      overrides: { name: "Pen", timeoutMs: 30_000 },
+    });
+    expect(effectiveConfig(config)["agents.a.remote"]?.value).toBe(remote);
+    const agent = (await buildAgents(config)).get("a");
+    expect(agent).toMatchObject({ profile: { name: "Pen" }, timeoutMs: 30_000, onCrash: "resume" });
   });
 
   it.each([

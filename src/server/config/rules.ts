@@ -1,4 +1,5 @@
 import { WRITER_NAMES } from "../../agents/builtin-names.ts";
+import { parseReference } from "../../client/registry/reference.ts";
 import { type Fields, fieldsOf, isObject, listOf } from "../../model/json.ts";
 import type { Finding } from "../../yaml/problems.ts";
 import { externallyReachableHost } from "../access/loopback.ts";
@@ -53,13 +54,20 @@ function checkAgentKind(name: string, value: unknown): readonly Finding[] {
 /** One way to log in, with all that belongs to it. */
 function checkRemote(name: string, agent: unknown): readonly Finding[] {
   const path = ["agents", name, "credentials"];
-  const { credentials } = fieldsOf(agent);
+  const given = fieldsOf(agent);
+  const { credentials, remote } = given;
+  if (typeof remote === "string" && parseReference(remote) !== undefined) {
+    return REMOTE_ONLY.filter((key) => given[key] !== undefined).map((key) => ({
+      path: ["agents", name, key],
+      message: "has a meaning only beside a URL: it is not known which agent the registry returns",
+    }));
+  }
   if (!isObject(credentials)) return [];
-  const given = CREDENTIAL_KINDS.filter((kind) => credentials[kind] !== undefined);
+  const kinds = CREDENTIAL_KINDS.filter((kind) => credentials[kind] !== undefined);
   const { ak, apiKey, header, oauth, sk } = credentials;
   const findings: Finding[] = [];
-  if (given.length === 0) findings.push({ path, message: `needs one of ${CREDENTIAL_KINDS.join(", ")}` });
-  if (given.length > 1) findings.push({ path, message: `has ${given.join(" and ")}; only one of them can be used` });
+  if (kinds.length === 0) findings.push({ path, message: `needs one of ${CREDENTIAL_KINDS.join(", ")}` });
+  if (kinds.length > 1) findings.push({ path, message: `has ${kinds.join(" and ")}; only one of them can be used` });
   if (header !== undefined && apiKey === undefined) {
     findings.push({ path: [...path, "header"], message: "has a meaning only beside apiKey" });
   }

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { hasUserInfo } from "../../auth/verify/jwt.ts";
 import { isKeyHeader } from "../../auth/verify/verifiers.ts";
 import { DIALECT_NAMES } from "../../client/dialect-names.ts";
+import { parseReference } from "../../client/registry/reference.ts";
 import { optional, text } from "../../yaml/value-types.ts";
 
 const ADDRESS_ERROR = "must be an http or https address without login";
@@ -46,10 +47,13 @@ const credentials = z.strictObject({
 export const CREDENTIAL_KINDS = ["bearer", "apiKey", "basic", "oauth", "ak"] as const;
 export const REMOTE_ONLY = ["dialect", "binding", "credentials", "origins"] as const;
 
+const REMOTE_ERROR = `${ADDRESS_ERROR}, skill:<id>, or the name of an agent in the registry`;
+const reference = z.string().refine((text) => parseReference(text) !== undefined);
+
 export const remoteKeys = {
   remote: optional(
-    address,
-    "URL of a remote agent or of its card, in any dialect: the agent is served from it. It may be in a private network.",
+    z.union([address, reference], { error: REMOTE_ERROR }),
+    "URL of a remote agent or of its card, in any dialect: the agent is served from it. It may be in a private network. Or `skill:<id>`, or the name or id of an agent: it is looked up in the registry of this server and its peers when a task begins.",
   ),
   dialect: optional(z.enum(DIALECT_NAMES), "With `remote`: dialect in which it is called; default: as its card says."),
   binding: optional(

@@ -10,7 +10,13 @@ import type { Artifact, Task } from "../../../model/task.ts";
 import { parseCondition } from "../../../workflow/expression.ts";
 import type { Step, StepTarget, Workflow } from "../../../workflow/plan.ts";
 import { parseTemplate } from "../../../workflow/template.ts";
-import { type AgentDirectory, bindDirectory, type CallableAgent } from "../../directory.ts";
+import {
+  type AgentDirectory,
+  type AgentTarget,
+  bindDirectory,
+  type CallableAgent,
+  type ResolveOptions,
+} from "../../directory.ts";
 import { createWorkflowAgent, readProgress, type StepProgress } from "../index.ts";
 
 interface StepDraft extends Partial<Omit<Step, "foreach" | "input" | "name" | "target" | "when">> {
@@ -51,6 +57,12 @@ interface World extends Omit<HarnessOptions, "agent" | "agents"> {
   readonly resolve?: (agent: CallableAgent) => CallableAgent;
   /** Runs of the workflow at the same time. */
   readonly concurrency?: number;
+  /** The agent for a target that is not a name; `local` is one of `agents`. */
+  readonly find?: (
+    target: AgentTarget,
+    options: ResolveOptions | undefined,
+    local: (name: string) => CallableAgent,
+  ) => CallableAgent;
 }
 
 /** The workflow is served as `agent`. */
@@ -59,6 +71,7 @@ export async function startWorld({
   agents,
   resolve = (agent) => agent,
   concurrency = Number.POSITIVE_INFINITY,
+  find,
   ...options
 }: World): Promise<Harness> {
   let harness: Harness | undefined;
@@ -70,10 +83,12 @@ export async function startWorld({
   const agent = createWorkflowAgent({ name: "Flow", description: "Runs steps.", workflow, concurrency, ...tools });
   const all: Readonly<Record<string, Agent>> = { agent, ...agents };
   const directory: AgentDirectory = {
-    async resolve(target) {
+    async resolve(target, _turn, how) {
+      const local = (name: string) => localAgent(name, () => harness as Harness);
+      if (find !== undefined && !("agent" in target)) return find(target, how, local);
       const name = "agent" in target ? target.agent : "";
       if (!Object.hasOwn(all, name)) throw new ProtocolError("INVALID_PARAMS", `There is no agent "${name}".`);
-      return resolve(localAgent(name, () => harness as Harness));
+      return resolve(local(name));
     },
   };
   for (const one of Object.values(all)) bindDirectory(one, directory);
