@@ -47,11 +47,17 @@ function declareServe(serve: Command, run: RunCommand): void {
     .addOption(
       new Option("--log-level <level>", "how much to log (default: the configured one, else info)").choices(LOG_LEVELS),
     )
+    .option(
+      "--register <url>",
+      "register the agents at this registry, or server that has one, as long as they are served; may be repeated",
+      collect,
+    )
     .option("--watch", "load an agent again when its module or the configuration changes")
     .action(run(async () => (await import("./commands/serve.ts")).serve));
   addExamples(serve, [
     ["dragoman serve", "what ./dragoman.yaml says"],
     ["dragoman serve agents.yaml --port 8080 --watch", "while writing an agent"],
+    ["dragoman serve --port 4001 --register http://127.0.0.1:4000", "so that others find the agents there"],
   ]);
 }
 

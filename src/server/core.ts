@@ -1,6 +1,8 @@
 import { resolve } from "node:path";
 import { bindDirectory, type RunServices } from "../agents/directory.ts";
+import { createAgentChooser, type FindAgents } from "../agents/remote/found-agents.ts";
 import { startThread } from "../agents/threads.ts";
+import { createGuardedFetch } from "../auth/guarded-fetch/guarded-fetch.ts";
 import type { AgentService, Dialect } from "../dialects/contract.ts";
 import type { Agent } from "../engine/agent.ts";
 import { Engine } from "../engine/engine.ts";
@@ -46,6 +48,20 @@ interface ServerLocation {
   isStarting?(): boolean;
   /** Where connections are accepted; absent if the server does not listen itself. */
   readonly endpoint?: CarriersOptions["endpoint"];
+  /** Where runs look for agents of other servers. Default: in the registry. */
+  readonly find?: FindAgents;
+}
+
+/** Addresses of agents that others have registered: which may be reached, and which are those of this server. */
+function foundAddresses({ registry }: ServerSettings, { baseUrl, find, local }: ServerLocation) {
+  const allowed = registry === false ? undefined : registry.allowPrivateTargets;
+  const allowPrivate = allowed ?? (local === true || find !== undefined);
+  // Calls have their own limits, and streams have none.
+  const unlimited = { timeoutMs: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY };
+  return {
+    fetch: createGuardedFetch({ ...unlimited, allowPrivate }),
+    isOwn: (url: string) => url.startsWith(`${baseUrl()}/`),
+  };
 }
 
 type Report = (dialect: string, losses: readonly Loss[]) => void;
@@ -87,13 +103,6 @@ async function openCore(
   }
   const upstreams = new Upstreams(settings.agents, report);
   closing.add(() => upstreams.close());
-  const directory = createAgentDirectory({ services, upstreams });
-  const runServices: RunServices = {
-    records: engine.records,
-    findProfile: (name) => services.get(name)?.profile,
-    countTokens: (agent, kind, count) => counters.countTokens(agent, kind, count),
-  };
-  for (const agent of Object.values(settings.agents)) bindDirectory(agent, directory, runServices);
   const registry =
     settings.registry === false
       ? undefined
@@ -113,6 +122,15 @@ async function openCore(
           maxWatches: limits.streamsPerOwner ?? DEFAULT_LIMITS.streamsPerOwner,
         });
   closing.add(() => registry?.registry.close());
+  const find = where.find ?? registry?.find;
+  const chooser = find && createAgentChooser({ ...systemTools, log, find, ...foundAddresses(settings, where) });
+  const directory = createAgentDirectory({ services, upstreams, ...(chooser && { chooser }) });
+  const runServices: RunServices = {
+    records: engine.records,
+    findProfile: (name) => services.get(name)?.profile,
+    countTokens: (agent, kind, count) => counters.countTokens(agent, kind, count),
+  };
+  for (const agent of Object.values(settings.agents)) bindDirectory(agent, directory, runServices);
   const budgets = createByteBudgets(limits, authentication.identifies);
   const monitoring = createMonitoringRoutes({
     engine,

@@ -2,17 +2,20 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
 import { identifiesCallers } from "../auth/verify/create-authenticator.ts";
+import { createRegistryClient } from "../client/registry/registry-client.ts";
 import type { Agent } from "../engine/agent.ts";
 import { SILENT_LOG } from "../model/ports.ts";
 import { createHostCheck, externallyReachableHost, isLoopback } from "./access/loopback.ts";
 import type { TlsFiles } from "./access/tls.ts";
 import { checkServeOptions, isAgent } from "./check-options.ts";
+import { systemTools } from "./clock-and-ids.ts";
 import { openAll } from "./close-stack.ts";
 import { type Core, createCore } from "./core.ts";
 import { createGrpcServer, type GrpcEndpoint } from "./grpc/node-grpc.ts";
 import { createNodeServer } from "./http/node-http.ts";
 import { withRedaction } from "./logging/redact.ts";
 import type { ServeOptions } from "./options.ts";
+import { type Announcement, announce } from "./registry/announce.ts";
 
 export type { ServeOptions } from "./options.ts";
 
@@ -91,12 +94,29 @@ export async function serve(options: ServeOptions): Promise<DragomanServer> {
     grpc = await openGrpc(options, core, host, port, tls);
     if (grpc !== undefined) grpcUrl = options.grpcPublicUrl ?? `${new URL(publicUrl ?? url).hostname}:${grpc.port}`;
     starting = false;
-    const close = () => {
+    const announcements: Announcement[] = [];
+    const close = async () => {
       server?.close();
       grpc?.drain();
-      return closing.close();
+      // At the same time: no one should find the agents any more while running tasks are waited for.
+      await Promise.all([...announcements.map((one) => one.close()), closing.close()]);
     };
-    return runningServer(options, core, close, { url: publicUrl ?? url, host, port, grpc: grpcUrl });
+    const running = runningServer(options, core, close, { url: publicUrl ?? url, host, port, grpc: grpcUrl });
+    announcements.push(...announceAll(options, running.agents));
+    return running;
+  });
+}
+
+/** Registers the agents that this server lists at the registries that the options name. */
+function announceAll(options: ServeOptions, agents: readonly ServedAgentInfo[]): readonly Announcement[] {
+  const { registerWith = [], unlisted = [] } = options.registry || {};
+  const log = options.log ? withRedaction(options.log) : SILENT_LOG;
+  const listed = agents.filter(({ name }) => !unlisted.includes(name));
+  return registerWith.map((target) => {
+    const { url, ...how } = typeof target === "string" ? { url: target } : target;
+    // The announcement repeats what fails by itself.
+    const registry = createRegistryClient(url, { ...how, retry: { attempts: 1, baseMs: 0, capMs: 0 } });
+    return announce({ ...systemTools, url, registry, agents: listed, log });
   });
 }
 

@@ -2,10 +2,13 @@ import { resolve } from "node:path";
 import { findMissingProgram } from "../agents/process/find-program.ts";
 import type { Agent } from "../engine/agent.ts";
 import type { Log } from "../model/ports.ts";
+import { isLoopback } from "../wire/loopback.ts";
+import { ConfigError } from "../yaml/problems.ts";
 import { buildAgents, type ConfigOverrides, type DragomanConfig, environmentFor, loadConfig } from "./config/index.ts";
 import { collectConfigSecrets } from "./config/secrets.ts";
 import { watchModules } from "./config/watch-modules.ts";
 import { createLog } from "./logging/log.ts";
+import type { RegistryTarget } from "./registry/open-registry.ts";
 import { type DragomanServer, type ServeOptions, serve } from "./serve.ts";
 import { createWatchdog, type Watchdog } from "./watchdog.ts";
 
@@ -48,13 +51,14 @@ export async function startServer(options: StartOptions): Promise<DragomanServer
   // Modules and programs also see the variables of the `.env` file.
   Object.assign(process.env, environment);
   const config = await loadConfig(options.configFile, environment, overrides);
+  if (config.registry === false && (overrides.registerWith ?? []).length > 0) throw registryIsOff();
   const isPretty = config.log.pretty ?? pretty ?? false;
   const log = await createLog({ level: config.log.level, pretty: isPretty, secrets: collectConfigSecrets(config) });
   warnAboutMissingPrograms(config, log);
   const agents = await buildAgents(config, { log });
   const watchdog = createConfiguredWatchdog(config, isPretty, log);
   const monitor = watchdog && { monitor: watchdog.monitor };
-  const server = await serve({ ...toServeOptions(config, agents), log, ...monitor });
+  const server = await serve({ ...toServeOptions(config, agents, await toRegistryTargets(config)), log, ...monitor });
   watchdog?.start();
   if (isWildcard(config.server.host) && config.server.publicUrl === undefined) {
     log.warn(
@@ -101,12 +105,43 @@ function warnAboutMissingPrograms(config: DragomanConfig, log: Log): void {
   }
 }
 
+function registryIsOff(): ConfigError {
+  const message = "is false, so that agents cannot be registered elsewhere either (--register)";
+  return new ConfigError([{ source: "command line", line: undefined, column: undefined, path: "registry", message }]);
+}
+
 const isWildcard = (host: string) => host === "0.0.0.0" || host === "::";
 
-export function toServeOptions(config: DragomanConfig, agents: ReadonlyMap<string, Agent>): ServeOptions {
-  const { folder, log, findOrigins, push, server, ...options } = config;
+/** The registries where this server registers its agents, with what is needed to log in there. */
+async function toRegistryTargets({ registry }: DragomanConfig): Promise<readonly RegistryTarget[]> {
+  if (registry === false) return [];
+  return Promise.all(
+    registry.registerWith.map(async (target) => {
+      if (typeof target === "string") return target;
+      const { credentials, url } = target;
+      if (credentials === undefined) return url;
+      const { createLogin } = await import("./config/build-remote.ts");
+      const { provider } = createLogin(credentials, isLoopback(new URL(url).hostname));
+      return { url, ...(provider && { credentials: provider }) };
+    }),
+  );
+}
+
+export function toServeOptions(
+  config: DragomanConfig,
+  agents: ReadonlyMap<string, Agent>,
+  registerWith: readonly RegistryTarget[] = [],
+): ServeOptions {
+  const { folder, log, findOrigins, push, registry, server, ...options } = config;
   const { watchdogMs, ...reached } = server;
   const { enabled, ...notified } = push;
   const built = Object.fromEntries(agents);
-  return { ...options, ...reached, agents: built, baseDirectory: folder, push: enabled && notified };
+  return {
+    ...options,
+    ...reached,
+    agents: built,
+    baseDirectory: folder,
+    push: enabled && notified,
+    registry: registry && { ...registry, registerWith },
+  };
 }

@@ -4,7 +4,7 @@ import { hasErrorCode } from "../../model/errors.ts";
 import { omitUndefined } from "../../model/json.ts";
 import type { DragomanServer } from "../../server/serve.ts";
 import { CommandError, EXIT } from "../errors.ts";
-import { ifGiven, readPort } from "../flag-values.ts";
+import { ifGiven, readHttpUrl, readPort } from "../flag-values.ts";
 import type { Output } from "../output.ts";
 import { quoteForShell, table } from "../render/text.ts";
 import { packageVersion } from "../version.ts";
@@ -16,6 +16,7 @@ export interface ServeFlags {
   readonly watch?: boolean;
   readonly store?: string;
   readonly logLevel?: string;
+  readonly register?: readonly string[];
 }
 
 export async function serve(output: Output, config: string | undefined, flags: ServeFlags): Promise<void> {
@@ -24,6 +25,7 @@ export async function serve(output: Output, config: string | undefined, flags: S
   const overrides = {
     ...readAddress(flags),
     ...omitUndefined({ store: ifGiven(flags.store, resolveStore), logLevel: flags.logLevel }),
+    registerWith: (flags.register ?? []).map((url) => readHttpUrl("--register", url).href),
     pretty: output.stderrIsTerminal,
   };
   const { startServer } = await import("../../server/start.ts");

@@ -108,7 +108,7 @@ interface Login {
 
 const DEFAULT_KEY_PLACE: ApiKeyScheme = { kind: "api-key", location: "header", parameter: "X-API-Key" };
 
-function createLogin(credentials: RemoteCredentials, allowLoopback: boolean): Login {
+export function createLogin(credentials: RemoteCredentials, allowLoopback: boolean): Login {
   const { ak, apiKey, basic, bearer, header, oauth, sk } = credentials;
   if (ak !== undefined && sk !== undefined) return { keys: { ak, sk } };
   if (oauth !== undefined) {

@@ -28,6 +28,8 @@ export interface ConfigOverrides {
   readonly publicUrl?: string;
   readonly store?: string;
   readonly logLevel?: string;
+  /** In addition to those of the file. */
+  readonly registerWith?: readonly string[];
 }
 
 export interface ParseOptions {
@@ -47,7 +49,7 @@ const OVERRIDE_PATHS = {
   publicUrl: ["server", "publicUrl"],
   store: ["store"],
   logLevel: ["log", "level"],
-} as const satisfies Record<keyof ConfigOverrides, readonly string[]>;
+} as const satisfies Record<Exclude<keyof ConfigOverrides, "registerWith">, readonly string[]>;
 
 const COMMAND_LINE = "command line";
 
@@ -195,7 +197,7 @@ function coerce(values: unknown, path: Path, expected: string): boolean {
 function withOverrides(values: unknown, overrides: ConfigOverrides, overridden: Set<string>): unknown {
   if (!isContainer(values) || Array.isArray(values)) return values;
   for (const [name, path] of Object.entries(OVERRIDE_PATHS)) {
-    const value = overrides[name as keyof ConfigOverrides];
+    const value = overrides[name as keyof typeof OVERRIDE_PATHS];
     if (value === undefined) continue;
     overridden.add(path.join("."));
     const [section, key] = path;
@@ -205,7 +207,16 @@ function withOverrides(values: unknown, overrides: ConfigOverrides, overridden: 
       Reflect.set(values, section, { ...(isContainer(held) && held), [key]: value });
     }
   }
+  addRegistries(values, overrides.registerWith ?? []);
   return values;
+}
+
+/** Those of the command line come after those of the file, each in its place there. */
+function addRegistries(values: object, added: readonly string[]): void {
+  const registry: unknown = Reflect.get(values, "registry") ?? {};
+  if (added.length === 0 || !isContainer(registry)) return;
+  const written: unknown = Reflect.get(registry, "registerWith") ?? [];
+  if (Array.isArray(written)) Reflect.set(values, "registry", { ...registry, registerWith: [...written, ...added] });
 }
 
 function originsOf(

@@ -30,7 +30,7 @@ const oauth = z.strictObject({
   scopes: optional(z.array(text), "Scopes to request; default: none."),
 });
 
-const credentials = z.strictObject({
+export const credentials = z.strictObject({
   bearer: optional(text, "A token, sent as `Authorization: Bearer`."),
   apiKey: optional(text, "An API key, sent where the card of the agent expects it; default: the header `X-API-Key`."),
   header: optional(

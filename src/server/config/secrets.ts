@@ -1,6 +1,7 @@
 import { type AuthOptions, secretsOf } from "../../auth/verify/create-authenticator.ts";
 import { isSecretName } from "../logging/redact.ts";
 import type { AgentSource, DragomanConfig } from "./config.ts";
+import type { RemoteCredentials } from "./schema-remote.ts";
 import { type SectionOptions, sectionSecrets } from "./sections.ts";
 
 interface SecretSources extends SectionOptions {
@@ -19,15 +20,23 @@ export function collectSecrets({ auth = {}, push, ...sections }: SecretSources):
  * environments of programs.
  */
 export function collectConfigSecrets(config: DragomanConfig): readonly string[] {
-  return [...collectSecrets(config), ...[...config.agents.values()].flatMap(({ source }) => secretsOfSource(source))];
+  const { registry } = config;
+  const targets = registry === false ? [] : registry.registerWith;
+  return [
+    ...collectSecrets(config),
+    ...[...config.agents.values()].flatMap(({ source }) => secretsOfSource(source)),
+    ...targets.flatMap((target) => (typeof target === "string" ? [] : secretsOfCredentials(target.credentials))),
+  ];
+}
+
+function secretsOfCredentials(credentials: RemoteCredentials | undefined): readonly string[] {
+  const { apiKey, basic, bearer, oauth, sk } = credentials ?? {};
+  return [apiKey, basic?.password, bearer, oauth?.clientSecret, sk].filter((secret) => secret !== undefined);
 }
 
 function secretsOfSource(source: AgentSource): readonly string[] {
   if (source.kind === "link") return [source.sk, source.apiKey].filter((secret) => secret !== undefined);
-  if (source.kind === "remote") {
-    const { apiKey, basic, bearer, oauth, sk } = source.credentials ?? {};
-    return [apiKey, basic?.password, bearer, oauth?.clientSecret, sk].filter((secret) => secret !== undefined);
-  }
+  if (source.kind === "remote") return secretsOfCredentials(source.credentials);
   if (source.kind === "llm" || source.kind === "writer") {
     return source.llm.apiKey === undefined ? [] : [source.llm.apiKey];
   }

@@ -7,6 +7,7 @@ import { formatDuration } from "../../model/duration.ts";
 import { VISIBILITIES } from "../../registry/entry.ts";
 import { DEFAULT_REGISTRY_LIMITS } from "../../registry/registry.ts";
 import { count, optional, text, wait } from "../../yaml/value-types.ts";
+import { credentials } from "../config/schema-remote.ts";
 import { membersOf, type ShownValues } from "../config/shown-values.ts";
 import type { RegistryServeOptions } from "./open-registry.ts";
 
@@ -28,11 +29,21 @@ export const agentVisibility = optional(
   "Whether the registry and the catalog list the agent: `public` (default) or `private`, which only hides it.",
 );
 
+const target = z.union([base, z.strictObject({ url: base, credentials: credentials.exactOptional() })], {
+  error: `${BASE_ERROR}, or a map of url and credentials`,
+});
+
 const settings = z.strictObject({
   peers: z
     .array(base)
     .default([])
     .describe("Other registries that a search also asks, by base URL such as `https://agents.example.com/registry`."),
+  registerWith: z
+    .array(target)
+    .default([])
+    .describe(
+      "Other registries where the public agents of this server are registered while it runs, by URL, or `{ url, credentials }` with credentials as for `remote`.",
+    ),
   allowPrivateTargets: optional(
     z.boolean(),
     "Allow cards in private networks and on this machine; anyone who may register can then make the server read there. Default: only for a server that only this machine can reach.",
@@ -86,6 +97,7 @@ export const registryOptions = z.union([
     keyFiles: z.array(text).optional(),
     jkuOrigins: z.array(origin).optional(),
     unlisted: z.array(text).optional(),
+    registerWith: z.array(z.union([base, z.looseObject({ url: base })])).optional(),
   } satisfies Record<keyof RegistryServeOptions, z.ZodType>),
 ]);
 
@@ -107,6 +119,10 @@ export function toRegistryConfig(
   };
 }
 
+const urlOfTarget = (target: ParsedTarget): string => (typeof target === "string" ? target : target.url);
+
+type ParsedTarget = z.output<typeof target>;
+
 export type RegistryConfig = ReturnType<typeof toRegistryConfig>;
 
 export function* registryValues(config: RegistryConfig): ShownValues {
@@ -114,7 +130,7 @@ export function* registryValues(config: RegistryConfig): ShownValues {
     yield ["registry", false];
     return;
   }
-  const { refreshMs, unlisted: _, ...rest } = config;
-  yield* membersOf("registry", rest);
+  const { refreshMs, registerWith, unlisted: _, ...rest } = config;
+  yield* membersOf("registry", { ...rest, registerWith: registerWith.map(urlOfTarget) });
   yield ["registry.refresh", formatDuration(refreshMs)];
 }

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createGuardedFetch } from "../../auth/guarded-fetch/guarded-fetch.ts";
+import type { CredentialProvider } from "../../auth/login/contract.ts";
 import { parsePublicKeys } from "../../auth/signatures/keys.ts";
 import type { HttpServing } from "../../dialects/contract.ts";
 import { ANONYMOUS } from "../../model/caller.ts";
@@ -17,6 +18,7 @@ import type { Admission } from "../access/admission.ts";
 import type { ServedAgentService } from "../agent-service.ts";
 import type { AuditLog } from "../audit/audit-log.ts";
 import type { Upstreams } from "../upstreams.ts";
+import { createFindAgents } from "./find-agents.ts";
 import { createRegistryRoutes, REGISTRY_PATH } from "./routes.ts";
 
 /** The registry of a server: its own agents, and those that callers register. */
@@ -36,7 +38,15 @@ export interface RegistryServeOptions extends TrustOptions, Partial<RegistryLimi
   readonly keyFiles?: readonly string[];
   /** Names of agents of this server that are not listed. */
   readonly unlisted?: readonly string[];
+  /**
+   * Other registries, or servers that have one, where the listed agents of this server are registered while it runs.
+   * Only `serve` does so.
+   */
+  readonly registerWith?: readonly RegistryTarget[];
 }
+
+/** The URL of a registry, with credentials if it requires some. */
+export type RegistryTarget = string | { readonly url: string; readonly credentials?: CredentialProvider };
 
 interface RegistryParts {
   readonly records: RegistryRecords;
@@ -94,7 +104,8 @@ export async function openRegistry(options: RegistryServeOptions, parts: Registr
   const fetch = createGuardedFetch({ ...limited, allowPrivate, allow, maxBytes: MAX_PEER_BYTES });
   const search = createFederatedSearch({ registry, peers, fetch, log, instance: ids.node(), source });
   const serving: HttpServing = createRegistryRoutes({ ...parts, registry, search, source });
-  return { registry, serving, catalog: createCatalogRoute(registry, parts, own.list) };
+  const find = createFindAgents(registry, search);
+  return { registry, serving, find, catalog: createCatalogRoute(registry, parts, own.list) };
 }
 
 async function readKeys(files: readonly string[]) {
