@@ -42,8 +42,8 @@ export function contextIdFor({ isLocal }: CallableAgent, { caller, task }: Pick<
 }
 
 export interface ResolveOptions {
-  /** Ids in the registry of agents that were tried before: they are chosen only if no other can be reached. */
-  readonly avoid?: readonly string[];
+  /** Agents that were tried before: they are chosen only if no other can be reached. */
+  readonly avoid?: readonly ChosenAgent[];
   /** Only agents of other servers. */
   readonly elsewhere?: boolean;
 }

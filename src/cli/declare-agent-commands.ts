@@ -124,6 +124,10 @@ function declareRun(command: Command, run: RunCommand): void {
   addPartOptions(command);
   command
     .option("--config <file>", "configuration that has the agents (default: ./dragoman.yaml)")
+    .option(
+      "--registry <url>",
+      "registry in which skills that the configuration does not have are looked up (default: that of the server in ./dragoman.yaml, else http://127.0.0.1:4000) [A2ACLI_REGISTRY]",
+    )
     .option("--dry-run", "print the steps and what each name stands for, and run nothing")
     .addOption(
       new Option("--graph <format>", "print the steps as a graph, and run nothing").choices(["mermaid", "dot"]),

@@ -55,11 +55,27 @@ export function* callsOf(
   }
 }
 
-/** Steps whose agents the configuration does not have. `source` names a workflow that does not come from a file. */
-export function checkTargets(workflow: Workflow, agents: readonly KnownAgent[], source: string): readonly Problem[] {
+/** Skills that steps ask for and no agent of the configuration has. */
+export function missingSkills(workflow: Workflow, agents: readonly KnownAgent[]): readonly string[] {
+  const known = new Set(agents.flatMap(({ skills }) => skills));
+  const asked = [...callsOf(workflow)].flatMap(({ target }) => ("skill" in target ? [target.skill] : []));
+  return [...new Set(asked)].filter((skill) => !known.has(skill));
+}
+
+/**
+ * Steps whose agents the configuration does not have. `source` names a workflow that does not come from a file;
+ * `elsewhere` are skills that agents of other servers have.
+ */
+export function checkTargets(
+  workflow: Workflow,
+  agents: readonly KnownAgent[],
+  source: string,
+  elsewhere: ReadonlySet<string> = new Set(),
+): readonly Problem[] {
   return [...callsOf(workflow)].flatMap(({ step, path, target }) => {
     const found = "url" in target ? undefined : findAgent(target, agents);
     if (found === undefined || !("problem" in found)) return [];
+    if ("skill" in target && elsewhere.has(target.skill)) return [];
     const { file = source, line, column } = step.position ?? {};
     // Paths in a file begin with the file, also in that of a sub-workflow.
     const key = `${file === source ? path : `steps.${step.name}`}.${Object.keys(target).join()}`;

@@ -59,13 +59,17 @@ export interface ServedProcess {
   readonly url: string;
   /** All it has said on stdout. */
   readonly banner: string;
-  stop(): Promise<number | null>;
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
 /** `dragoman serve` on a free port, with tasks in memory. Resolves when it says where it listens. */
-export async function serveConfig(config: string, cli: string = CLI): Promise<ServedProcess> {
+export async function serveConfig(
+  config: string,
+  cli: string = CLI,
+  more: readonly string[] = [],
+): Promise<ServedProcess> {
   if (cli === CLI) requireBuild();
-  const words = ["serve", config, "--port", "0", "--store", "memory:", "--log-level", "warn"];
+  const words = ["serve", config, "--port", "0", "--store", "memory:", "--log-level", "warn", ...more];
   const child = spawn(process.execPath, [cli, ...words], { cwd: ROOT, env: cleanEnvironment(), stdio: "pipe" });
   const stdout = collect(child.stdout);
   const stderr = collect(child.stderr);
@@ -78,11 +82,15 @@ export async function serveConfig(config: string, cli: string = CLI): Promise<Se
     child.once("error", reject);
     void ended.then((code) => reject(new Error(`It ended with ${code}: ${stderr()}`)));
   });
-  return { url, banner: stdout(), stop: () => stop(child, ended) };
+  return { url, banner: stdout(), stop: (signal) => stop(child, ended, signal) };
 }
 
-function stop(child: ChildProcess, ended: Promise<number | null>): Promise<number | null> {
-  child.kill("SIGTERM");
+function stop(
+  child: ChildProcess,
+  ended: Promise<number | null>,
+  signal: NodeJS.Signals = "SIGTERM",
+): Promise<number | null> {
+  child.kill(signal);
   return ended;
 }
 

@@ -6,6 +6,7 @@ import type { JsonObject } from "../../model/json.ts";
 import { SILENT_LOG } from "../../model/ports.ts";
 import { systemTools } from "../../server/clock-and-ids.ts";
 import { defineAgent } from "../define.ts";
+import type { ChosenAgent } from "../directory.ts";
 import { createFindingAgent } from "./finding-agent.ts";
 import { createAgentChooser, type FoundAgent, type FoundAgents } from "./found-agents.ts";
 
@@ -34,7 +35,7 @@ function chooserOf(rounds: readonly (readonly FoundAgent[] | FoundAgents)[], isO
   });
   return {
     asked,
-    choose: (avoid: readonly string[] = []) => chooser.choose({ skill: "write" }, ANONYMOUS, { avoid }),
+    choose: (avoid: readonly ChosenAgent[] = []) => chooser.choose({ skill: "write" }, ANONYMOUS, { avoid }),
     chooser,
   };
 }
@@ -60,9 +61,9 @@ describe("choosing among agents with a skill", () => {
         found("c", url, { score: 9 }),
       ],
     ]);
-    const order: string[] = [];
-    for (let at = 0; at < 4; at++) order.push((await choose(order)).chosen?.id ?? "");
-    expect(order).toEqual(["b", "c", "d", "e"]);
+    const order: ChosenAgent[] = [];
+    for (let at = 0; at < 4; at++) order.push((await choose(order)).chosen as ChosenAgent);
+    expect(order.map(({ id }) => id)).toEqual(["b", "c", "d", "e"]);
     expect((await choose(order)).chosen).toEqual({ id: "b", url });
   });
 

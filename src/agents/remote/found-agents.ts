@@ -78,16 +78,15 @@ export function createAgentChooser({ find, isOwn, ...tools }: AgentChooserOption
       const tried = new Set<string>();
       for await (const found of find(wanted, caller)) {
         unanswered.push(...found.unanswered);
-        const others = found.agents.filter(({ id, url }) => !tried.has(id) && !isOwn(url));
+        const others = found.agents.filter((agent) => !tried.has(keyOf(agent)) && !isOwn(agent.url));
         for (const { healthy: _, score: __, ...chosen } of rank(others, avoid)) {
-          const { id, url } = chosen;
-          tried.add(id);
+          tried.add(keyOf(chosen));
           try {
             const agent = await reach(chosen, CARD_RETRY, (card) => isWanted(card, wanted));
             if (agent !== undefined) return agent;
           } catch (error) {
             if (!ProtocolError.is(error) && !ConnectionError.is(error)) throw error;
-            reasons.push(`${redactUrl(url)}: ${error.message}`);
+            reasons.push(`${redactUrl(chosen.url)}: ${error.message}`);
           }
         }
       }
@@ -105,16 +104,19 @@ export function createAgentChooser({ find, isOwn, ...tools }: AgentChooserOption
 }
 
 /** Healthy ones first, then the best match; the id decides between equals, so that the choice can be foreseen. */
-function rank(agents: readonly FoundAgent[], avoid: readonly string[]): readonly FoundAgent[] {
-  const isAvoided = ({ id }: FoundAgent) => Number(avoid.includes(id));
+function rank(agents: readonly FoundAgent[], avoid: readonly ChosenAgent[]): readonly FoundAgent[] {
+  const isAvoided = (agent: FoundAgent) => Number(avoid.some((tried) => keyOf(tried) === keyOf(agent)));
   return [...agents].sort(
     (one, other) =>
       isAvoided(one) - isAvoided(other) ||
       Number(other.healthy) - Number(one.healthy) ||
       other.score - one.score ||
-      (one.id < other.id ? -1 : 1),
+      (keyOf(one) < keyOf(other) ? -1 : 1),
   );
 }
+
+/** Two registries may give the same id to different agents. */
+const keyOf = ({ id, url }: ChosenAgent): string => `${id} ${url}`;
 
 /** One that itself looks for another with the same skill may find this server again. */
 function isWanted({ capabilities, skills }: AgentCard, wanted: WantedAgent): boolean {

@@ -38,13 +38,14 @@ describe("a step that names a skill", () => {
     const fails = agentOf(async function* () {
       yield status("TASK_STATE_FAILED", "Out of paper.");
     });
-    const asked: (readonly string[] | undefined)[] = [];
+    const asked: (readonly string[])[] = [];
     const world = await startWorld({
       workflow: workflowOf({ s: { target: { skill: "write" }, retry: { attempts: 3, baseMs: 0, capMs: 0 } } }),
       agents: { bad: fails, worse: fails, good: says("written") },
       find(_target, options, local) {
-        asked.push(options?.avoid);
-        return remote(local(["bad", "worse", "good"].find((id) => options?.avoid?.includes(id) !== true) ?? "bad"));
+        const tried = options?.avoid?.map(({ id }) => id) ?? [];
+        asked.push(tried);
+        return remote(local(["bad", "worse", "good"].find((id) => !tried.includes(id)) ?? "bad"));
       },
     });
     const { id } = await world.begin("x");

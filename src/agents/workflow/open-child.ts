@@ -30,7 +30,7 @@ export async function chooseAgent(
   const known = isResumed ? await read(number) : undefined;
   if (known !== undefined) return directory.resolve({ chosen: known }, turn);
   const earlier = await Promise.all(Array.from({ length: number - 1 }, (_, at) => read(at + 1)));
-  const avoid = earlier.flatMap((tried) => tried?.id ?? []);
+  const avoid = earlier.filter((tried) => tried !== undefined);
   const agent = await directory.resolve(target, turn, { avoid });
   if (agent.chosen !== undefined) await memory.set(chosenKey(path, number), agent.chosen);
   return agent;

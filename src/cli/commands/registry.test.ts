@@ -124,7 +124,9 @@ describe("an agent that -a names", () => {
     });
     const { code, stderr } = await runInProcess("card", "get", "-a", "talker", "--registry", url);
     expect(code).toBe(1);
-    expect(stderr).toMatch(/"talker" is the name of 2 agents in .*: a1 \(Talker, http:.*\); a2 \(Talker, https:.*\)\./s);
+    expect(stderr).toMatch(
+      /"talker" is the name of 2 agents in .*: a1 \(Talker, http:.*\); a2 \(Talker, https:.*\)\./s,
+    );
     expect(stderr).toContain("Code: DRAGOMAN_ERR_AMBIGUOUS_AGENT");
   });
 

@@ -6,13 +6,14 @@ import type { DragomanConfig } from "../../server/config/index.ts";
 import { type GraphFormat, toGraph } from "../../workflow/graph.ts";
 import { loadWorkflow } from "../../workflow/load.ts";
 import type { Workflow } from "../../workflow/plan.ts";
-import { callsOf, checkTargets, findAgent, type KnownAgent } from "../../workflow/targets.ts";
+import { callsOf, checkTargets, findAgent, type KnownAgent, missingSkills } from "../../workflow/targets.ts";
 import { ConfigError } from "../../yaml/problems.ts";
 import { CommandError } from "../errors.ts";
 import { type Output, printResult } from "../output.ts";
 import { planSteps, renderPlan } from "../render/workflow.ts";
 import { executeWorkflow } from "../session/execute-workflow.ts";
 import { type PartFlag, readParts, readStandardInput } from "../session/message-parts.ts";
+import { lookUpSkills, readRegistryFlag, type SkillsElsewhere } from "../session/skills-elsewhere.ts";
 import { findConfig } from "./serve.ts";
 
 export interface RunFlags {
@@ -21,6 +22,7 @@ export interface RunFlags {
   readonly dryRun?: boolean;
   readonly graph?: GraphFormat;
   readonly output?: "text" | "json";
+  readonly registry?: string;
 }
 
 export async function runWorkflow(
@@ -37,15 +39,17 @@ export async function runWorkflow(
   }
   const config = await findAgents(flags);
   const agents = await knownAgents(workflow, config);
-  const problems = checkTargets(workflow, agents, file);
+  const skills = missingSkills(workflow, agents);
+  const elsewhere = await lookUpSkills(skills, readRegistryFlag(flags.registry));
+  const problems = checkTargets(workflow, agents, file, new Set(elsewhere.agents.keys()));
   if (problems.length > 0) failWithProblems(new ConfigError(problems));
   if (flags.dryRun === true) {
-    showPlan(output, workflow, agents, config, flags);
+    showPlan(output, workflow, { agents, config, elsewhere }, flags);
     return;
   }
   const input = { isTerminal: process.stdin.isTTY === true, read: readStandardInput };
   const parts = await readParts(message, flags.parts ?? [], input, `dragoman run ${file} --text "hello"`);
-  await executeWorkflow(output, { workflow, parts, config, format: flags.output });
+  await executeWorkflow(output, { workflow, parts, config, format: flags.output, find: elsewhere.find });
 }
 
 function failWithProblems(error: unknown): never {
@@ -74,15 +78,18 @@ async function knownAgents(workflow: Workflow, config: DragomanConfig | undefine
   return [...agents].map(([name, { profile }]) => ({ name, skills: profile.skills.map(({ id }) => id) }));
 }
 
-function showPlan(
-  output: Output,
-  workflow: Workflow,
-  agents: readonly KnownAgent[],
-  config: DragomanConfig | undefined,
-  flags: RunFlags,
-): void {
+/** What a workflow can call. */
+interface Callable {
+  readonly agents: readonly KnownAgent[];
+  readonly config: DragomanConfig | undefined;
+  readonly elsewhere: SkillsElsewhere;
+}
+
+function showPlan(output: Output, workflow: Workflow, { agents, config, elsewhere }: Callable, flags: RunFlags): void {
   const steps = planSteps(workflow, (target) => {
     if ("url" in target) return target.url;
+    const best = "skill" in target ? elsewhere.agents.get(target.skill) : undefined;
+    if (best !== undefined) return `${best}, from the registry at ${redactUrl(elsewhere.registry)}`;
     const found = findAgent(target, agents);
     if ("problem" in found) return found.problem;
     const source = describeSource(config?.agents.get(found.agent)?.source);

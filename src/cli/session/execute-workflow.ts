@@ -1,6 +1,7 @@
 /** Runs a workflow: shows its steps, passes on its questions, and reports how it ended. */
 
 import { createInterface } from "node:readline/promises";
+import type { FindAgents } from "../../agents/remote/found-agents.ts";
 import { readProgress, type StepProgress } from "../../agents/workflow/progress.ts";
 import type { StreamEvent } from "../../model/event.ts";
 import { type Part, textOf } from "../../model/message.ts";
@@ -20,20 +21,22 @@ interface Execution {
   readonly parts: readonly Part[];
   readonly config: DragomanConfig | undefined;
   readonly format: "text" | "json" | undefined;
+  /** Where agents that the configuration does not have are looked up. */
+  readonly find: FindAgents;
 }
 
 /** Shorter ones are not credentials, and redacting them everywhere would garble messages. */
 const MIN_SECRET_LENGTH = 6;
 
 export async function executeWorkflow(output: Output, execution: Execution): Promise<void> {
-  const { config, format, parts, workflow } = execution;
+  const { config, find, format, parts, workflow } = execution;
   if (config !== undefined) {
     const { collectConfigSecrets } = await import("../../server/config/secrets.ts");
     for (const secret of collectConfigSecrets(config)) {
       if (secret.length >= MIN_SECRET_LENGTH) output.addSecret(secret);
     }
   }
-  const run = await openWorkflowRun(workflow, config, createMessageLog(output));
+  const run = await openWorkflowRun(workflow, config, find, createMessageLog(output));
   const stop = new StopSignal();
   stop.listenForInterrupt();
   try {

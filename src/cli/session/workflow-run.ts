@@ -1,6 +1,7 @@
 /** A workflow and the agents it calls, run in this process without a server that listens. */
 
 import { randomUUID } from "node:crypto";
+import type { FindAgents } from "../../agents/remote/found-agents.ts";
 import type { AgentTurn } from "../../agents/turn.ts";
 import type { Agent } from "../../engine/agent.ts";
 import type { StreamEvent } from "../../model/event.ts";
@@ -37,6 +38,7 @@ const CALL: CallContext = {
 export async function openWorkflowRun(
   workflow: Workflow,
   config: DragomanConfig | undefined,
+  find: FindAgents,
   log: Log,
 ): Promise<WorkflowRun> {
   const { createCore } = await import("../../server/core.ts");
@@ -60,6 +62,7 @@ export async function openWorkflowRun(
       default: name,
       store: "memory:",
       push: false,
+      registry: false,
       log,
       ...(config && {
         limits: config.limits,
@@ -68,7 +71,7 @@ export async function openWorkflowRun(
         baseDirectory: config.folder,
       }),
     },
-    { baseUrl: () => baseUrl, grpc: () => undefined },
+    { baseUrl: () => baseUrl, grpc: () => undefined, find },
   );
   const service = core.engine.agent(name);
   return {

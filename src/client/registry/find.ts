@@ -51,9 +51,14 @@ async function findByName(
   if (direct !== undefined) return [direct];
   const { items } = await registry.listPage({ filter: { displayName: name }, pageSize: MAX_CANDIDATES }, call);
   const { results } = await registry.search({ text: name, pageSize: MAX_CANDIDATES }, call);
-  const found = distinct([...items, ...results].filter(isAgent));
+  return matchName([...items, ...results], name);
+}
+
+/** The agents that a name means; several if it is ambiguous. */
+export function matchName(entries: readonly RegistryEntry[], name: string): readonly RegistryEntry[] {
+  const agents = distinct(entries.filter(isAgent));
   for (const fits of MATCHES) {
-    const fitting = found.filter((entry) => fits(entry, name));
+    const fitting = agents.filter((entry) => fits(entry, name));
     if (fitting.length > 0) return fitting.sort(byPreference);
   }
   return [];
