@@ -47,7 +47,10 @@ export const stepSchema = z.strictObject({
     z.url({ protocol: /^https?$/, error: URL_ERROR }).refine((url) => !/\/\/[^/]*@/.test(url), { error: URL_ERROR }),
     "Address of an agent, or of its card.",
   ),
-  skill: optional(text, "Id of a skill that exactly one agent of the configuration has."),
+  skill: optional(
+    text,
+    "Id of a skill that exactly one agent of the configuration has, or else an agent that the registry finds.",
+  ),
   workflow: optional(
     z.union([text, z.looseObject({})], { error: "must be a file, or a workflow with its steps" }),
     "A workflow as a step: a file, relative to this one, or its content.",

@@ -6,22 +6,13 @@ import { connect, createRegistryClient } from "../../src/client/index.ts";
 import { readProgress, type StepProgress } from "../../src/index.ts";
 import type { Task } from "../../src/model/task.ts";
 import { CLI, runCli, serveConfig } from "../built/cli.ts";
+import { blocksOf } from "../readme/blocks.ts";
 import { closeLater, createFolder } from "../support/lifecycle.ts";
 
 const SKILLS = { outline: "generate_outline", document: "write_document", summary: "summarize" } as const;
 
-const WORKFLOW = `name: article
-steps:
-  outline:  { skill: generate_outline }
-  document: { skill: write_document, needs: [outline], input: { text: "Write it out.", data: "\${steps.outline.data}" } }
-  summary:  { skill: summarize, needs: [document], input: "\${steps.document.text}" }
-output: [outline, document, summary]
-`;
-
-const HUB = `agents:
-  article: { workflow: article.yaml }
-  pen: { remote: "skill:summarize", skills: [{ id: pen, name: Pen, description: Writes. }] }
-`;
+const blocks = blocksOf("docs/recipes.md");
+const recipe = (kind: string) => blocks.find((block) => block.kind === kind)?.text ?? "";
 
 const folder = createFolder();
 
@@ -33,8 +24,8 @@ function write(name: string, text: string): string {
 
 /** A server with a registry and the chain, which has no writer of its own. */
 async function serveHub() {
-  write("article.yaml", WORKFLOW);
-  const hub = await serveConfig(write("hub.yaml", HUB));
+  write("article.yaml", recipe("found-workflow"));
+  const hub = await serveConfig(write("hub.yaml", recipe("found-hub")));
   closeLater(() => hub.stop());
   return { ...hub, registry: createRegistryClient(hub.url) };
 }
@@ -43,7 +34,7 @@ type Hub = Awaited<ReturnType<typeof serveHub>>;
 
 /** A server with one writer that registers itself. Resolves when the registry lists it. */
 async function serveWriter(hub: Hub, use: keyof typeof SKILLS) {
-  const config = write(`${use}.yaml`, `agents: { ${use}: { use: ${use} } }`);
+  const config = write(`${use}.yaml`, recipe("found-writer").replaceAll("outline", use));
   const server = await serveConfig(config, CLI, ["--register", hub.url]);
   closeLater(() => server.stop());
   const url = `${server.url}/agents/${use}`;

@@ -15,7 +15,7 @@ import { omitUndefined } from "../../model/json.ts";
 import { CommandError } from "../errors.ts";
 import { safeLine } from "../render/text.ts";
 import type { Settings } from "../settings/read.ts";
-import { createExchangeLog, readTrustOptions } from "./connect-options.ts";
+import { createExchangeLog, readTlsOptions, readTrustOptions } from "./connect-options.ts";
 import { loadStoredLogin } from "./credentials.ts";
 import type { Session } from "./session.ts";
 
@@ -59,6 +59,7 @@ export async function openRegistry(session: Session, url: string, isTarget: bool
     ...(isTrusted && { headers: headersOf(settings) }),
     ...omitUndefined({
       credentials: stored?.provider,
+      tls: isTrusted ? await readTlsOptions(settings) : undefined,
       onExchange: settings.debug ? createExchangeLog(output) : undefined,
     }),
   };
@@ -218,11 +219,12 @@ function useFound(session: Session, entry: RegistryEntry, registry: string): voi
   output.info(
     safeLine(`Using ${entry.displayName}, ${redactUrl(place)}, from the registry at ${redactUrl(registry)}.`),
   );
-  const named = settings.agentCardFlag === undefined || entry.url === undefined ? {} : { agentCardFlag: entry.url };
+  const repeatedFlags = settings.repeatedFlags.map((word, at, all) => (all[at - 1] === "-a" ? place : word));
   const isTrusted = createCredentialGate({ cardUrl: registry, credentialOrigins: settings.credentialOrigin });
   const { apiKey, authCode, bearer, keys, svcParam } = settings;
   const hasAny = (apiKey ?? authCode ?? bearer ?? keys) !== undefined || svcParam.length > 0;
-  session.settings = { ...settings, ...named };
+  // An inline card is at no address that a later command could name.
+  session.settings = entry.url === undefined ? settings : { ...settings, repeatedFlags };
   if (!hasAny || isTrusted({ url: place })) return;
   const { origin } = new URL(place);
   output.warn(

@@ -1,14 +1,15 @@
 /** Requests to a registry: where it is, credentials, retries, and its errors. */
 
+import { createTlsFetch } from "../../auth/login/client-certificate.ts";
 import { isObject, type JsonObject, type JsonValue, omitUndefined } from "../../model/json.ts";
 import type { ExchangeAnswer, ExchangeCall, Exchanger } from "../../wire/exchange.ts";
-import { createFetchExchanger } from "../../wire/fetch-exchange.ts";
 import { JsonParseError, parseJson } from "../../wire/parse-json.ts";
 import { createRetryBackoff, isTransient, sleep } from "../call/retry.ts";
 import { redactUrl, toConnectionError } from "../errors.ts";
 import { DEFAULT_REQUEST_RETRY, DEFAULT_TIMEOUT_MS } from "../options.ts";
 import { createAuthenticatedExchanger, lowerCaseNames } from "../transport/authenticate.ts";
-import { createRedirectGuard } from "../transport/credential-origins.ts";
+import { createCallExchanger } from "../transport/credential-origins.ts";
+
 import { createTracer } from "../transport/trace.ts";
 import { REGISTRY_ERROR_CODES, RegistryError, type RegistryErrorCode, type RegistryOptions } from "./types.ts";
 
@@ -54,11 +55,15 @@ function basesOf(address: string): readonly [string, ...string[]] {
 
 export function createRegistryRequests(address: string, options: RegistryOptions): RegistryRequests {
   const headers = lowerCaseNames(options.headers);
-  const plain = createFetchExchanger(createRedirectGuard(options.fetch ?? globalThis.fetch));
+  let bases = basesOf(address);
+  const { origin } = new URL(bases[0]);
+  const { fetch = globalThis.fetch, tls } = options;
+  // As with an agent, only the origin that the caller chose sees the certificate.
+  const own = tls === undefined ? fetch : createTlsFetch(fetch, tls, (url) => new URL(url).origin === origin);
+  const plain = createCallExchanger(own);
   const exchange: Exchanger = options.credentials ? createAuthenticatedExchanger(plain, options.credentials) : plain;
   const tracer = createTracer(options.onExchange, headers);
   const retry = options.retry ?? DEFAULT_REQUEST_RETRY;
-  let bases = basesOf(address);
 
   function toCall(base: string, { body, headers: own, method, path, ...given }: RegistryRequest): ExchangeCall {
     const signal = given.signal ?? options.signal;

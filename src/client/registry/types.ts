@@ -97,7 +97,7 @@ export interface RegistryEvent {
 
 export type RegistryOptions = Pick<
   CardOptions,
-  "headers" | "credentials" | "fetch" | "timeoutMs" | "retry" | "signal" | "onExchange"
+  "headers" | "credentials" | "tls" | "fetch" | "timeoutMs" | "retry" | "signal" | "onExchange"
 >;
 
 type RegistryCallOptions = Pick<CallOptions, "signal" | "timeoutMs">;

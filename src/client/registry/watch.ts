@@ -76,7 +76,10 @@ async function* readEvents(
 }
 
 /** The body of an answer, which is cancelled when nothing has come for too long, not even a comment. */
-async function* watchSilence(answer: ExchangeAnswer, onSilence: () => void): AsyncGenerator<Uint8Array, void, undefined> {
+async function* watchSilence(
+  answer: ExchangeAnswer,
+  onSilence: () => void,
+): AsyncGenerator<Uint8Array, void, undefined> {
   const silence = setTimeout(() => {
     onSilence();
     answer.cancel();
