@@ -27,7 +27,7 @@ function collectCommands(command: Command, path: readonly string[] = []): readon
 const INTRODUCTION = `# The command line
 
 This page is generated from the commands; \`dragoman help <command>\` prints the same. The commands that talk to agents
-follow the public a2a-cli specification, version 0.2.`;
+follow the public a2a-cli specification, version 0.2; the [report](a2a-cli-report.md) has every requirement with its tests.`;
 
 function contents(leaves: readonly DocumentedCommand[]): string {
   const rows = leaves.map(

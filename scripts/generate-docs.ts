@@ -6,6 +6,7 @@ import { systemTools } from "../src/server/clock-and-ids.ts";
 import { createDialects } from "../src/server/dialects.ts";
 import { renderBridges } from "../test/bridge/table.ts";
 import { renderMatrix } from "../test/interop/matrix.ts";
+import { findCitations, markdownReport, toResults, yamlReport } from "./a2a-cli-report.ts";
 import { cliPage } from "./cli-docs.ts";
 import { configurationPage, editorSchema, plainSchema } from "./config-docs.ts";
 import { dialectsPage } from "./dialect-docs.ts";
@@ -19,6 +20,7 @@ const at = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url
 const dialects = createDialects({ ...systemTools, log: SILENT_LOG, meter: NO_METER }, { agents: {} });
 const protos = dialects.flatMap(({ serving: { rpc } }) => rpc?.source() ?? []);
 
+const results = toResults(findCitations());
 const files: ReadonlyMap<string, string> = new Map([
   [at("schema/dragoman.schema.json"), `${JSON.stringify(editorSchema(), undefined, 2)}\n`],
   [at("docs/configuration.md"), configurationPage(plainSchema())],
@@ -26,6 +28,8 @@ const files: ReadonlyMap<string, string> = new Map([
   [at("docs/workflows.md"), workflowsPage(await readFile(at("docs/workflows.md"), "utf8"))],
   [at("docs/reference.md"), referencePage()],
   [at("docs/cli.md"), cliPage()],
+  [at("docs/a2a-cli-report.yaml"), yamlReport(results)],
+  [at("docs/a2a-cli-report.md"), markdownReport(results)],
   [at("docs/dialects.md"), dialectsPage(dialects)],
   [
     at("docs/interop.md"),

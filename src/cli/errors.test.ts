@@ -5,7 +5,7 @@ import { StoreError } from "../store/errors.ts";
 import { CommandError, errorEnvelope, toFailure } from "./errors.ts";
 
 describe("failures", () => {
-  it("carry A2A's own names for the agent's errors", () => {
+  it("[A2ACLI_OUT_004] carry A2A's own names for the agent's errors", () => {
     const codes = ERROR_CODES.map((code) => {
       const { code: name, exit } = toFailure(new ProtocolError(code, "x"));
       return [code, name, exit];
@@ -34,7 +34,7 @@ describe("failures", () => {
     ]);
   });
 
-  it("carry the specification's codes for what happened on the way", () => {
+  it("[A2ACLI_OUT_004] carry the specification's codes for what happened on the way", () => {
     const codes = CONNECTION_ERROR_CODES.map((code) => {
       const { code: name, exit } = toFailure(new ConnectionError(code, "x"));
       return [code, name, exit];
@@ -60,7 +60,7 @@ describe("failures", () => {
     expect(toFailure(new Error("surprise"))).toMatchObject({ code: "A2ACLI_ERR_INTERNAL", exit: 1 });
   });
 
-  it("have exactly the members of the envelope", () => {
+  it("[A2ACLI_OUT_004] have exactly the members of the envelope", () => {
     const envelope = errorEnvelope(toFailure(new ProtocolError("TASK_NOT_FOUND", "Task not found.")));
     expect(Object.keys(envelope.error)).toEqual(["code", "message", "hint", "a2aCode"]);
     expect(envelope.error.a2aCode).toBe(-32001);

@@ -137,8 +137,12 @@ const HINTS: Partial<Record<ErrorCode, string>> = {
     "The task may have ended, or the agent does not support this; check with task get and card get. --debug shows the agent's answer.",
   PERMISSION_DENIED: "These credentials do not allow it. Use others, or log in with more scopes: auth login --scopes.",
   RESOURCE_EXHAUSTED: "Too many requests or too much data; try again later.",
-  INVALID_PARAMS: "--debug shows the request and the agent's answer.",
+  PUSH_NOTIFICATION_NOT_SUPPORTED: "task subscribe and task get --wait follow a task without a webhook.",
+  EXTENSION_SUPPORT_REQUIRED:
+    "card get lists the extensions that the agent requires; --svc-param A2A-Extensions:<uri> declares one.",
 };
+
+const PROTOCOL_HINT = "--debug shows the request and the agent's answer.";
 
 /** Errors of modules that are loaded only when needed, by their names. */
 const CODES_BY_NAME: Readonly<Record<string, readonly [code: CommandErrorCode, hint: string | null]>> = {
@@ -154,7 +158,7 @@ export function toFailure(error: unknown): Failure {
   if (ProtocolError.is(error)) {
     const [code, a2aCode] = PROTOCOL_CODES[error.code];
     const wait = error.retryAfter === undefined ? "" : ` The agent asks to wait ${error.retryAfter} s.`;
-    return failure(code, `${message}${wait}`, HINTS[error.code], a2aCode);
+    return failure(code, `${message}${wait}`, HINTS[error.code] ?? PROTOCOL_HINT, a2aCode);
   }
   if (ConnectionError.is(error)) {
     return failure(CONNECTION_CODES[error.code], message, connectionHint(error));

@@ -35,7 +35,7 @@ describe("exit codes agree with the error reported", () => {
     expect(await failure("auth", "login", "-a", agent.url, "--scheme", "key")).toMatchObject({ exit: 4 });
   });
 
-  it("2: wrong usage", async () => {
+  it("[A2ACLI_EXIT_001, A2ACLI_SEND_005] 2: wrong usage", async () => {
     for (const args of [
       ["send", "-a", agent.url, "--bogus"],
       ["frobnicate"],
@@ -55,7 +55,7 @@ describe("exit codes agree with the error reported", () => {
     expect(agent.received).toEqual([]);
   });
 
-  it("3: connection refused, or no card", async () => {
+  it("[A2ACLI_EXIT_001] 3: connection refused, or no card", async () => {
     expect(await failure("send", "-a", await deadUrl(), "hello")).toMatchObject({
       exit: 3,
       code: "A2ACLI_ERR_UNREACHABLE",
@@ -68,7 +68,7 @@ describe("exit codes agree with the error reported", () => {
     }
   });
 
-  it("1: something that is not a card, or one without a supported interface", async () => {
+  it("[A2ACLI_EXIT_001] 1: something that is not a card, or one without a supported interface", async () => {
     agent.card = { name: "", supportedInterfaces: "none" };
     expect(await failure("send", "-a", agent.url, "hello")).toMatchObject({ exit: 1, code: "A2ACLI_ERR_CARD_INVALID" });
     agent.card = {
@@ -87,7 +87,7 @@ describe("exit codes agree with the error reported", () => {
     expect(agent.received).toEqual([]);
   });
 
-  it("4: credentials that are missing or refused", async () => {
+  it("[A2ACLI_EXIT_001, A2ACLI_OUT_004] 4: credentials that are missing or refused", async () => {
     agent.replies.GetTask = { status: 401 };
     agent.card = { securitySchemes: { k: { apiKeySecurityScheme: { location: "header", name: "X-Key" } } } };
     expect(await failure("task", "get", "-a", agent.url, "task-1")).toMatchObject({
@@ -102,7 +102,7 @@ describe("exit codes agree with the error reported", () => {
     expect(agent.received.at(-1)?.headers["x-key"]).toBe("wrong");
   });
 
-  it("5: a timeout, whether the agent is silent or slow", async () => {
+  it("[A2ACLI_EXIT_001, A2ACLI_TASK_POLL_002] 5: a timeout, whether the agent is silent or slow", async () => {
     agent.card = { capabilities: {} };
     agent.replies.SendMessage = { silence: true };
     expect(await failure("send", "-a", agent.url, "hello", "--timeout", "200ms")).toMatchObject({
@@ -111,7 +111,7 @@ describe("exit codes agree with the error reported", () => {
     });
   });
 
-  it("1: what the agent says, by the name A2A gives it", async () => {
+  it("[A2ACLI_EXIT_001, A2ACLI_OUT_004] 1: what the agent says, by the name A2A gives it", async () => {
     agent.replies.GetTask = { error: { code: -32001, message: "Gone." } };
     expect(await failure("task", "get", "-a", agent.url, "task-1")).toEqual({
       exit: 1,
@@ -124,7 +124,7 @@ describe("exit codes agree with the error reported", () => {
 });
 
 describe("failures", () => {
-  it("never start a new task in place of the one that was refused", async () => {
+  it("[A2ACLI_INTERACT_002] never start a new task in place of the one that was refused", async () => {
     agent.replies.SendMessage = { error: { code: -32001, message: "No such task." } };
     const { code, stderr, stdout } = await runInProcess(
       "send",
@@ -141,7 +141,7 @@ describe("failures", () => {
     expect(agent.received).toHaveLength(1);
   });
 
-  it("end a stream of JSON with one line", async () => {
+  it("[A2ACLI_OUT_003] end a stream of JSON with one line", async () => {
     agent.replies.SendStreamingMessage = {
       events: [{ task: task("WORKING") }, statusUpdate("WORKING")],
       keepOpen: true,
@@ -170,7 +170,7 @@ describe("failures", () => {
 });
 
 describe("help", () => {
-  it("is data, and shows what is in effect", async () => {
+  it("[A2ACLI_CLI_001, A2ACLI_DEFAULT_001] is data, and shows what is in effect", async () => {
     vi.stubEnv("A2ACLI_POLL_INTERVAL", "7s");
     vi.stubEnv("A2ACLI_BEARER", "sesame");
     const { code, stdout } = await runInProcess("help", "send");

@@ -50,7 +50,7 @@ describe("as a process", () => {
     expect(agent.received[0]?.body.params).toMatchObject({ message: { parts: [{ text: "piped words" }] } });
   });
 
-  it("stops following at Ctrl-C, says how to go on, and exits 130", async () => {
+  it("[A2ACLI_TASK_POLL_002] stops following at Ctrl-C, says how to go on, and exits 130", async () => {
     agent.replies = {
       SendStreamingMessage: { events: [{ task: task("WORKING") }, textChunk("Half a sent")], keepOpen: true },
     };
@@ -83,7 +83,7 @@ describe("as a process", () => {
     expect([code, stderr]).toEqual([0, ""]);
   });
 
-  it("chats from a pipe: keeps the context, replies to the task that waits, and cancels it", async () => {
+  it("[A2ACLI_CHAT_001, A2ACLI_OUT_005] chats from a pipe: keeps the context, replies to the task that waits, and cancels it", async () => {
     agent.replies = {
       SendStreamingMessage: [
         { events: [{ task: task("SUBMITTED") }, statusUpdate("INPUT_REQUIRED", "Which one?")] },

@@ -31,7 +31,7 @@ describe("the command line", () => {
     expect(normalizeArguments(program, ["--version"])).toEqual(["--version"]);
   });
 
-  it("gives help on nested commands", () => {
+  it("[A2ACLI_CLI_001] gives help on nested commands", () => {
     expect(normalizeArguments(program, ["help", "task", "get"])).toEqual(["task", "get", "--help"]);
     expect(normalizeArguments(program, ["help"])).toEqual(["help"]);
   });
@@ -98,7 +98,7 @@ describe("the command line", () => {
     );
   });
 
-  it("does not call --svc-param a way to authenticate", () => {
+  it("[A2ACLI_AUTH_001] does not call --svc-param a way to authenticate", () => {
     const send = program.commands.find((command) => command.name() === "send");
     const option = send?.options.find(({ long }) => long === "--svc-param");
     expect(option?.description).not.toMatch(/auth|credential|token/i);
@@ -113,7 +113,7 @@ describe("the command line", () => {
     expect(page).toContain("| `--bearer` | `A2ACLI_BEARER` |");
   });
 
-  it("completes in three shells", () => {
+  it("[A2ACLI_CLI_002] completes in three shells", () => {
     const bash = bashCompletion(program);
     execFileSync("bash", ["-n"], { input: bash });
     const reply = (words: string): string[] =>

@@ -24,7 +24,7 @@ const conformance = (...words: readonly string[]) => runInProcess("conformance",
 const narrow = ["--transport", "JSONRPC", "--a2a-version", "1.0"];
 
 describe("dragoman conformance", () => {
-  it("reports as text, on stderr what is being tested, and ends well", async () => {
+  it("[A2ACLI_CONFORM_001] reports as text, on stderr what is being tested, and ends well", async () => {
     const { code, stderr, stdout } = await conformance(
       "-a",
       server.url,

@@ -84,7 +84,7 @@ const who = (): Promise<Finished> => cli(["send", "-a", agent.url, "--text", "Wh
 const filesOf = (): string[] => readdirSync(join(state, "dragoman", "credentials"));
 
 describe("auth login", () => {
-  it("with client credentials from standard input; later commands use it, status shows it, logout ends it", async () => {
+  it("[A2ACLI_AUTH_006, A2ACLI_AUTH_007, A2ACLI_CONFIG_001] with client credentials from standard input; later commands use it, status shows it, logout ends it", async () => {
     expect(await who()).toMatchObject({
       code: 4,
       stderr: expect.stringContaining(`dragoman auth login -a ${agent.url}`),
@@ -111,6 +111,9 @@ describe("auth login", () => {
     );
     expect((await cli(["task", "list", "-a", agent.url, "-o", "json"])).code).toBe(0);
     expect(JSON.parse((await cli(["auth", "status", "-o", "json"])).stdout)).toEqual([shown]);
+    expect((await cli(["config", "show"])).stdout).toContain(
+      `\nlogin: ${agent.url} id (folder ${join(state, "dragoman", "credentials")})\n`,
+    );
     const [file = "", ...others] = filesOf();
     const folder = join(state, "dragoman", "credentials");
     const modes = [statSync(folder), statSync(join(folder, file))].map(({ mode }) => (mode & 0o777).toString(8));
@@ -127,7 +130,7 @@ describe("auth login", () => {
     expect(identity.secrets).not.toEqual([]);
   });
 
-  it("in a browser, whose address is printed", async () => {
+  it("[A2ACLI_AUTH_010] in a browser, whose address is printed", async () => {
     const words = [
       "auth",
       "login",
@@ -148,7 +151,7 @@ describe("auth login", () => {
     for (const secret of identity.secrets) expect(said).not.toContain(secret);
   });
 
-  it("with a code on another device", async () => {
+  it("[A2ACLI_AUTH_005] with a code on another device", async () => {
     const words = ["auth", "login", "-a", agent.url, "--client-id", CLI.id, "--device"];
     const done = await cliWithPerson(words, /or open (\S+)/, browse);
     expect(done).toMatchObject({ code: 0, stdout: expect.stringContaining("Kind: oauth (device-code)\n") });

@@ -67,7 +67,7 @@ describe("card sign and card verify", () => {
     expect(JSON.parse(replaced.stdout).signatures).toHaveLength(1);
   });
 
-  it("tell apart what is not signed, not trusted and not true", async () => {
+  it("[A2ACLI_CARD_GET_004] tell apart what is not signed, not trusted and not true", async () => {
     await sign("--out", at("signed.json"));
     const raw = await readFile(at("signed.json"), "utf8");
     await writeFile(at("forged.json"), raw.replace("Signed", "Forged"));
@@ -127,7 +127,7 @@ describe("card sign and card verify", () => {
 });
 
 describe("signatures when talking to agents", () => {
-  it("are reported by card get", async () => {
+  it("[A2ACLI_CARD_GET_004] are reported by card get", async () => {
     const absent = await runInProcess("card", "get", "-a", agent.url);
     expect([absent.code, absent.stderr]).toEqual([0, ""]);
     expect(absent.stdout.match(/Signature.*/gi)).toEqual(["Signature: absent"]);

@@ -1,5 +1,6 @@
 import { type Output, printJson } from "../output.ts";
 import { field } from "../render/text.ts";
+import { credentialFolder, openVault } from "../session/credentials.ts";
 import {
   type FlagValues,
   formatValue,
@@ -30,11 +31,20 @@ export async function configShow(output: Output, file: string | undefined, flags
       source: found?.source ?? "default",
     };
   });
+  const logins = await listLogins(output);
   if (format === "json") {
-    printJson(output, { settings: shown, files: files.map(({ path }) => path) }, "document");
+    printJson(output, { settings: shown, files: files.map(({ path }) => path), logins }, "document");
     return;
   }
   for (const { name, source, value } of shown) output.write(field(name, `${value ?? "(not set)"} (${source})`));
+  for (const { agent, folder, scheme } of logins) output.write(field("login", `${agent} ${scheme} (folder ${folder})`));
+}
+
+/** Logins are kept between runs, so they are shown too; auth status has the details. */
+async function listLogins(output: Output) {
+  const folder = credentialFolder();
+  const stored = await openVault(output).list();
+  return stored.flatMap(({ agent, schemes }) => Object.keys(schemes).map((scheme) => ({ agent, scheme, folder })));
 }
 
 async function showServerConfig(output: Output, file: string, flags: ConfigShowFlags): Promise<void> {

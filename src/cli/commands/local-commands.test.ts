@@ -27,7 +27,7 @@ const write = (name: string, content: string): string => {
 };
 
 describe("config show", () => {
-  it("tells every setting and where it comes from, but no secret", async () => {
+  it("[A2ACLI_CONFIG_002, A2ACLI_CONFIG_001] tells every setting and where it comes from, but no secret", async () => {
     const file = write("agent.env", "A2ACLI_AGENT_CARD=agent.example\nA2ACLI_TIMEOUT=1s\nA2ACLI_API_KEY=sesame\n");
     vi.stubEnv("A2ACLI_TIMEOUT", "3s");
     const { code, stdout } = await runInProcess("config", "show", "--config", file, "--transport", "JSONRPC");

@@ -69,10 +69,7 @@ function withPushAgent(
   return withSession(flags, output, async (session) => {
     const agent = await openAgent(session);
     if (agent.card.capabilities.pushNotifications !== true) {
-      throw new ProtocolError(
-        "PUSH_NOTIFICATION_NOT_SUPPORTED",
-        "The agent's card does not offer push notifications. Use task subscribe or task get --wait instead.",
-      );
+      throw new ProtocolError("PUSH_NOTIFICATION_NOT_SUPPORTED", "The agent's card does not offer push notifications.");
     }
     await body(session, agent);
   });

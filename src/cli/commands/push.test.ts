@@ -107,7 +107,7 @@ describe("the inbox", () => {
 });
 
 describe("dragoman push inbox", () => {
-  test("receives from a server, checks and ends after as many as configured", async () => {
+  test("[A2ACLI_PUSH_002] receives from a server, checks and ends after as many as configured", async () => {
     const args = ["push", "inbox", "--port", "0", "--token", "sesame", "--count", "3", "-o", "json"];
     const child = startCli(args, { environment: { DRAGOMAN_PUSH_SECRET: SECRET } });
     const done = ended(child);

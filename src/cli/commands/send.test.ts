@@ -36,7 +36,7 @@ const lines = (text: string) =>
     .map((line) => JSON.parse(line));
 
 describe("send", () => {
-  it("waits for the outcome and prints it with the identifiers and the next command", async () => {
+  it("[A2ACLI_SEND_001, A2ACLI_SEND_002, A2ACLI_SEND_004, A2ACLI_INTERACT_004, A2ACLI_OUT_001, A2ACLI_OUT_005] waits for the outcome and prints it with the identifiers and the next command", async () => {
     const { code, stderr, stdout } = await runInProcess("send", "-a", agent.url, "--text", "hello");
     expect(stdout).toBe(
       'Artifact: answer\nText:\nHello!\n\nData:\n{\n  "n": 1\n}\n\n' +
@@ -48,7 +48,7 @@ describe("send", () => {
     expect(methods()).toEqual(["SendStreamingMessage", "GetTask"]);
   });
 
-  it("names the addressee and the version on every request, and makes up no identifier", async () => {
+  it("[A2ACLI_INTERACT_003, A2ACLI_TX_003, A2ACLI_VER_001] names the addressee and the version on every request, and makes up no identifier", async () => {
     await runInProcess("send", "-a", agent.url, "hello", "there");
     for (const { body, headers } of agent.received) {
       expect(headers["a2a-version"]).toBe("1.0");
@@ -60,7 +60,7 @@ describe("send", () => {
     });
   });
 
-  it("omits the tenant where the card has none", async () => {
+  it("[A2ACLI_TX_003] omits the tenant where the card has none", async () => {
     agent.card = {
       supportedInterfaces: [{ url: `${agent.url}/rpc`, protocolBinding: "JSONRPC", protocolVersion: "1.0" }],
     };
@@ -68,7 +68,7 @@ describe("send", () => {
     expect(agent.received[0]?.body.params).not.toHaveProperty("tenant");
   });
 
-  it("carries parts in order, and context, metadata and service parameters where they belong", async () => {
+  it("[A2ACLI_SEND_005, A2ACLI_SEND_006, A2ACLI_INTERACT_001, A2ACLI_AUTH_001] carries parts in order, and context, metadata and service parameters where they belong", async () => {
     await runInProcess(
       ...[
         "send",
@@ -99,12 +99,12 @@ describe("send", () => {
     expect(agent.received[0]?.headers["x-trace"]).toBe("abc");
   });
 
-  it("prints one JSON document: the terminal response", async () => {
+  it("[A2ACLI_OUT_002] prints one JSON document: the terminal response", async () => {
     const { stdout } = await runInProcess("send", "-a", agent.url, "hello", "-o", "json");
     expect(JSON.parse(stdout)).toEqual({ task: FINISHED });
   });
 
-  it("with --async prints what is needed to ask again", async () => {
+  it("[A2ACLI_SEND_002, A2ACLI_OUT_006] with --async prints what is needed to ask again", async () => {
     agent.replies.SendMessage = { result: { task: task("SUBMITTED") } };
     const text = await runInProcess("send", "-a", agent.url, "hello", "--async");
     expect(text.stdout).toBe(
@@ -117,7 +117,7 @@ describe("send", () => {
     }
   });
 
-  it("streams events as text, the last one with the identifiers", async () => {
+  it("[A2ACLI_SEND_003, A2ACLI_OUT_005, A2ACLI_INTERACT_004] streams events as text, the last one with the identifiers", async () => {
     const { stdout } = await runInProcess("send", "-a", agent.url, "hello", "--stream");
     expect(stdout).toContain("Message: from agent\nText:\nThinking\n\n");
     expect(stdout).toContain(
@@ -125,13 +125,13 @@ describe("send", () => {
     );
   });
 
-  it("streams events as JSON lines, the last one terminal", async () => {
+  it("[A2ACLI_OUT_003] streams events as JSON lines, the last one terminal", async () => {
     const { stdout } = await runInProcess("-o", "json", "send", "-a", agent.url, "hello", "--stream");
     expect(lines(stdout)).toEqual(STREAM);
     expect(methods()).toEqual(["SendStreamingMessage"]);
   });
 
-  it("takes a message instead of a task for an answer", async () => {
+  it("[A2ACLI_SEND_003] takes a message instead of a task for an answer", async () => {
     const message = { messageId: "m", role: "ROLE_AGENT", parts: [{ text: "Hi." }] };
     agent.replies.SendStreamingMessage = { events: [{ message }] };
     const streamed = await runInProcess("send", "-a", agent.url, "hello", "--stream", "-o", "json");
@@ -140,7 +140,7 @@ describe("send", () => {
     expect([waited.code, waited.stdout]).toEqual([0, "Message: from agent\nText:\nHi.\n\n"]);
   });
 
-  it("does not hang or fail where the agent cannot stream", async () => {
+  it("[A2ACLI_SEND_003, A2ACLI_VER_003, A2ACLI_OUT_003] does not hang or fail where the agent cannot stream", async () => {
     agent.card = { capabilities: {} };
     const { code, stderr, stdout } = await runInProcess("send", "-a", agent.url, "hello", "--stream", "-o", "json");
     expect([code, lines(stdout)]).toEqual([0, [{ task: FINISHED }]]);
@@ -148,13 +148,13 @@ describe("send", () => {
     expect(methods()).toEqual(["SendMessage"]);
   });
 
-  it("falls back to a plain send where streaming is promised but refused", async () => {
+  it("[A2ACLI_TASK_POLL_004] falls back to a plain send where streaming is promised but refused", async () => {
     agent.replies.SendStreamingMessage = { error: { code: -32004, message: "No streaming." } };
     expect((await runInProcess("send", "-a", agent.url, "hello")).code).toBe(0);
     expect(methods()).toEqual(["SendStreamingMessage", "SendMessage"]);
   });
 
-  it("asks for the task where the stream is lost", async () => {
+  it("[A2ACLI_TASK_POLL_004] asks for the task where the stream is lost", async () => {
     agent.replies.SendStreamingMessage = { events: STREAM.slice(0, 2), cut: true };
     agent.replies.SubscribeToTask = { error: { code: -32004, message: "No." } };
     agent.replies.GetTask = [{ result: task("WORKING") }, { result: FINISHED }];
@@ -184,7 +184,7 @@ describe("send", () => {
     expect(stderr).toMatch(/^[^\n]* Resuming\.\nReached the agent again after 4 failed attempts\.\n$/);
   });
 
-  it("asks again where a blocking agent answers too early", async () => {
+  it("[A2ACLI_SEND_002] asks again where a blocking agent answers too early", async () => {
     agent.card = { capabilities: { streaming: false } };
     agent.replies.SendMessage = { result: { task: task("WORKING") } };
     agent.replies.GetTask = [{ result: task("WORKING") }, { result: task("INPUT_REQUIRED") }];
@@ -194,7 +194,7 @@ describe("send", () => {
     expect(stderr).toContain("Warning: Task task-1 waits for your reply.");
   });
 
-  it("stops at an interruption although the stream stays open", async () => {
+  it("[A2ACLI_TASK_POLL_003, A2ACLI_INTERACT_004] stops at an interruption although the stream stays open", async () => {
     agent.replies.SendStreamingMessage = {
       events: [STREAM[0] ?? {}, statusUpdate("AUTH_REQUIRED", "Log in first.")],
       keepOpen: true,
@@ -205,7 +205,7 @@ describe("send", () => {
     expect(stdout).toContain("State: TASK_STATE_AUTH_REQUIRED\nResume: ");
   });
 
-  it("continues a task, and a stream of it goes on past the state it was in", async () => {
+  it("[A2ACLI_INTERACT_002] continues a task, and a stream of it goes on past the state it was in", async () => {
     const stream = [{ task: task("INPUT_REQUIRED") }, statusUpdate("WORKING"), statusUpdate("COMPLETED")];
     agent.replies.SendStreamingMessage = { events: stream };
     const { stdout } = await runInProcess(
@@ -224,7 +224,7 @@ describe("send", () => {
     expect(agent.received[0]?.body.params).not.toMatchObject({ message: { contextId: expect.anything() } });
   });
 
-  it("exits 0 with a warning when the task fails: the command did its job", async () => {
+  it("[A2ACLI_EXIT_002] exits 0 with a warning when the task fails: the command did its job", async () => {
     agent.replies.GetTask = { result: task("FAILED") };
     agent.replies.SendStreamingMessage = { events: [STREAM[0] ?? {}, statusUpdate("FAILED", "No.")] };
     const { code, stderr, stdout } = await runInProcess("send", "-a", agent.url, "hello", "-o", "json");
@@ -232,7 +232,7 @@ describe("send", () => {
     expect(stderr).toBe("Warning: Task task-1 failed.\n");
   });
 
-  it("takes agent and credentials from the environment", async () => {
+  it("[A2ACLI_AUTH_001, A2ACLI_AUTH_002] takes agent and credentials from the environment", async () => {
     vi.stubEnv("A2ACLI_AGENT_CARD", agent.url);
     vi.stubEnv("A2ACLI_BEARER", "sesame-1234");
     agent.card = { securitySchemes: { b: { httpAuthSecurityScheme: { scheme: "bearer" } } } };
@@ -243,7 +243,7 @@ describe("send", () => {
     expect(agent.cardRequests[0]?.headers).not.toHaveProperty("authorization");
   });
 
-  it("shows the exchange with --debug, but never a credential", async () => {
+  it("[A2ACLI_OUT_007, A2ACLI_AUTH_004] shows the exchange with --debug, but never a credential", async () => {
     agent.replies.GetTask = { result: { ...FINISHED, metadata: { echoed: "sesame-1234 and key-5678" } } };
     const { stderr } = await runInProcess(
       ...["send", "-a", agent.url, "hello", "--debug", "--verbose", "--bearer", "sesame-1234"],
@@ -255,7 +255,7 @@ describe("send", () => {
     expect(stderr).not.toMatch(/sesame-1234|key-5678|parameter-9/);
   });
 
-  it("warns when credentials go over a connection that is not verified", async () => {
+  it("[A2ACLI_AUTH_003] warns when credentials go over a connection that is not verified", async () => {
     vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", "1");
     const { code, stderr } = await runInProcess("send", "-a", agent.url, "hello", "--insecure", "--bearer", "sesame");
     expect(code).toBe(0);
@@ -263,7 +263,7 @@ describe("send", () => {
     expect(stderr).toContain("Warning: SECURITY: credentials are sent");
   });
 
-  it("chooses the binding the user prefers, else the card's first", async () => {
+  it("[A2ACLI_TX_001, A2ACLI_TX_002, A2ACLI_TX_004] chooses the binding the user prefers, else the card's first", async () => {
     const entry = (protocolBinding: string, path: string) => ({
       url: `${agent.url}${path}`,
       protocolBinding,

@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 
 describe("card get", () => {
-  it("shows who the agent is, how it is reached and what would be used", async () => {
+  it("[A2ACLI_CARD_GET_001, A2ACLI_TX_001] shows who the agent is, how it is reached and what would be used", async () => {
     agent.card = { securitySchemes: { k: { apiKeySecurityScheme: { location: "header", name: "X-Key" } } } };
     const { code, stdout } = await runInProcess("card", "get", "-a", agent.url);
     expect(code).toBe(0);
@@ -36,7 +36,7 @@ describe("card get", () => {
     }
   });
 
-  it("prints the card as it was served, from a host, a URL or a file", async () => {
+  it("[A2ACLI_CARD_GET_001, A2ACLI_OUT_002] prints the card as it was served, from a host, a URL or a file", async () => {
     agent.card = { somethingNew: { kept: true } };
     const fromHost = await runInProcess("card", "get", "-a", agent.url.replace("http://", ""), "-o", "json");
     expect(JSON.parse(fromHost.stdout)).toMatchObject({ name: "Test agent", somethingNew: { kept: true } });
@@ -51,7 +51,7 @@ describe("card get", () => {
     );
   });
 
-  it("validates on request", async () => {
+  it("[A2ACLI_CARD_GET_002] validates on request", async () => {
     expect(await runInProcess("card", "get", "-a", agent.url, "--validate")).toMatchObject({
       code: 0,
       stdout: expect.stringContaining("Valid: yes\n"),
@@ -62,7 +62,7 @@ describe("card get", () => {
     expect(JSON.parse(stdout).error.message).toMatch(/version.*skills\.0\.name/);
   });
 
-  it("fetches the extended card only where the card promises one", async () => {
+  it("[A2ACLI_VER_003] fetches the extended card only where the card promises one", async () => {
     const refused = await runInProcess("card", "get", "-a", agent.url, "--extended", "-o", "json");
     expect(JSON.parse(refused.stdout).error.code).toBe("UnsupportedOperationError");
     expect(agent.received).toEqual([]);
@@ -70,7 +70,7 @@ describe("card get", () => {
 });
 
 describe("task get", () => {
-  it("shows a task, and its history when asked", async () => {
+  it("[A2ACLI_TASK_GET_001, A2ACLI_TASK_POLL_001, A2ACLI_OUT_001] shows a task, and its history when asked", async () => {
     const history = [{ messageId: "m1", role: "ROLE_USER", parts: [{ text: "question" }] }];
     agent.replies.GetTask = { result: task("WORKING", { history }) };
     const { stdout } = await runInProcess("task", "get", "-a", agent.url, "task-1", "--history", "3");
@@ -84,7 +84,7 @@ describe("task get", () => {
     expect(JSON.parse(json.stdout)).toEqual(task("WORKING", { history }));
   });
 
-  it("with --wait asks until the task ends or needs someone, and takes an unknown state for neither", async () => {
+  it("[A2ACLI_TASK_POLL_001, A2ACLI_TASK_POLL_002, A2ACLI_TASK_POLL_003] with --wait asks until the task ends or needs someone, and takes an unknown state for neither", async () => {
     agent.replies.GetTask = [
       { result: task("UNSPECIFIED") },
       { result: task("WORKING") },
@@ -97,7 +97,7 @@ describe("task get", () => {
     expect(agent.received).toHaveLength(3);
   });
 
-  it("tells a state that says nothing as it was received", async () => {
+  it("[A2ACLI_TASK_POLL_003] tells a state that says nothing as it was received", async () => {
     agent.replies.GetTask = { result: task("UNSPECIFIED") };
     const text = await runInProcess("task", "get", "-a", agent.url, "task-1");
     expect([text.code, text.stdout]).toEqual([0, "Task ID: task-1\nState: TASK_STATE_UNSPECIFIED\n"]);
@@ -105,7 +105,7 @@ describe("task get", () => {
     expect(JSON.parse(json.stdout)).toEqual({ id: "task-1", status: { state: "TASK_STATE_UNSPECIFIED" } });
   });
 
-  it("gives up after --timeout, and says how to go on", async () => {
+  it("[A2ACLI_TASK_POLL_002] gives up after --timeout, and says how to go on", async () => {
     agent.replies.GetTask = { result: task("WORKING") };
     const words = ["task", "get", "-a", agent.url, "task-1", "--wait", "--timeout", "150ms", "--poll-interval", "20ms"];
     const { code, stderr, stdout } = await runInProcess(...words);
@@ -116,7 +116,7 @@ describe("task get", () => {
 });
 
 describe("the other task commands", () => {
-  it("cancel and show the resulting state", async () => {
+  it("[A2ACLI_TASK_CANCEL_001] cancel and show the resulting state", async () => {
     agent.replies.CancelTask = { result: task("CANCELED") };
     const { code, stderr, stdout } = await runInProcess("task", "cancel", "-a", agent.url, "task-1");
     expect([code, stderr]).toEqual([0, ""]);
@@ -129,7 +129,7 @@ describe("the other task commands", () => {
     ]);
   });
 
-  it("list a page, all pages, or one task per line", async () => {
+  it("[A2ACLI_TASK_LIST_001, A2ACLI_OUT_003] list a page, all pages, or one task per line", async () => {
     const history = [{ messageId: "m1", role: "ROLE_USER", parts: [{ text: "question" }] }];
     const page = (id: string, nextPageToken: string) => ({
       result: { tasks: [{ ...task("WORKING", { history }), id }], nextPageToken, pageSize: 1, totalSize: 2 },
@@ -159,7 +159,7 @@ describe("the other task commands", () => {
     ).toEqual(["a", "b"]);
   });
 
-  it("subscribe: the task at its end, or every event", async () => {
+  it("[A2ACLI_TASK_SUBSCRIBE_001, A2ACLI_OUT_003] subscribe: the task at its end, or every event", async () => {
     const events = [{ task: task("WORKING") }, statusUpdate("COMPLETED")];
     agent.replies.SubscribeToTask = { events };
     const whole = await runInProcess("task", "subscribe", "-a", agent.url, "task-1", "-o", "json");
@@ -173,7 +173,7 @@ describe("the other task commands", () => {
     ).toEqual(events);
   });
 
-  it("download every part under a safe name, and nothing twice", async () => {
+  it("[A2ACLI_DOWNLOAD_001] download every part under a safe name, and nothing twice", async () => {
     const parts = [
       { text: "words" },
       { raw: Buffer.from("bytes").toString("base64"), filename: "../../../evil.sh" },

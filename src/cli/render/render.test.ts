@@ -111,7 +111,7 @@ describe("streams", () => {
 });
 
 describe("output", () => {
-  it("keeps credentials out of talk, plain and encoded", () => {
+  it("[A2ACLI_AUTH_004] keeps credentials out of talk, plain and encoded", () => {
     const seen = captureOutput();
     seen.output.addSecret("s/3cret");
     seen.output.info("token s/3cret, ?key=s%2F3cret");

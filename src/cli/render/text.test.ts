@@ -6,14 +6,14 @@ import { block, displayWidth, field, quoteForShell, safeLine, safeText, table, t
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/;
 
 describe("text form", () => {
-  it("prints fields on one line and closes blocks with a blank one", () => {
+  it("[A2ACLI_OUT_005] prints fields on one line and closes blocks with a blank one", () => {
     expect(field("State", "TASK_STATE_WORKING")).toBe("State: TASK_STATE_WORKING\n");
     expect(field("Artifact", "two\nlines")).toBe("Artifact: two\\nlines\n");
     expect(block("Text", "hello")).toBe("Text:\nhello\n\n");
     expect(block("Text", "hello\n")).toBe("Text:\nhello\n\n");
   });
 
-  it("shows control sequences instead of obeying them", () => {
+  it("[A2ACLI_OUT_005] shows control sequences instead of obeying them", () => {
     expect(safeText("\u001b[31mred\u0007\r\n")).toBe("\\x1b[31mred\\x07\n");
     expect(safeText("a\u202eb")).toBe("a\\u202eb");
     fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => !CONTROL.test(safeText(text))));

@@ -21,22 +21,25 @@ describe("a task that waits for an authorisation", () => {
     await agent.close();
   });
 
-  it.each([[["--stream"]], [[]]])("is shown by send %j: what is needed, and how to continue", async (flags) => {
-    const events = [{ task: task("WORKING") }, statusUpdate("AUTH_REQUIRED", ASKED)];
-    const message = { messageId: "m", role: "ROLE_AGENT", parts: [{ text: ASKED }] };
-    agent.replies = {
-      SendStreamingMessage: { events, keepOpen: true },
-      GetTask: { result: task("AUTH_REQUIRED", { status: { state: "TASK_STATE_AUTH_REQUIRED", message } }) },
-    };
-    const { code, stderr, stdout } = await runInProcess("send", "-a", agent.url, "--text", "pay", ...flags);
-    expect(code).toBe(0);
-    expect(stdout).toContain(ASKED);
-    expect(stdout).toContain("State: TASK_STATE_AUTH_REQUIRED\n");
-    expect(stdout).toContain(`Resume: dragoman task subscribe -a ${agent.url} task-1\n`);
-    expect(stderr).toContain("Task task-1 waits for an authorisation.");
-    expect(stderr).toContain("outside of this conversation");
-    expect(stderr).toContain(`Reply to it: dragoman send -a ${agent.url} --task-id task-1 --text '<reply>'\n`);
-  });
+  it.each([[["--stream"]], [[]]])(
+    "[A2ACLI_AUTH_011, A2ACLI_EXIT_002] is shown by send %j: what is needed, and how to continue",
+    async (flags) => {
+      const events = [{ task: task("WORKING") }, statusUpdate("AUTH_REQUIRED", ASKED)];
+      const message = { messageId: "m", role: "ROLE_AGENT", parts: [{ text: ASKED }] };
+      agent.replies = {
+        SendStreamingMessage: { events, keepOpen: true },
+        GetTask: { result: task("AUTH_REQUIRED", { status: { state: "TASK_STATE_AUTH_REQUIRED", message } }) },
+      };
+      const { code, stderr, stdout } = await runInProcess("send", "-a", agent.url, "--text", "pay", ...flags);
+      expect(code).toBe(0);
+      expect(stdout).toContain(ASKED);
+      expect(stdout).toContain("State: TASK_STATE_AUTH_REQUIRED\n");
+      expect(stdout).toContain(`Resume: dragoman task subscribe -a ${agent.url} task-1\n`);
+      expect(stderr).toContain("Task task-1 waits for an authorisation.");
+      expect(stderr).toContain("outside of this conversation");
+      expect(stderr).toContain(`Reply to it: dragoman send -a ${agent.url} --task-id task-1 --text '<reply>'\n`);
+    },
+  );
 
   it("says so when the agent does not tell what it needs", async () => {
     agent.card = { capabilities: { streaming: false } };
@@ -45,7 +48,7 @@ describe("a task that waits for an authorisation", () => {
     expect(stderr).toContain("The agent did not describe what it needs");
   });
 
-  it("is followed by task subscribe until it goes on, on the stream and after it", async () => {
+  it("[A2ACLI_AUTH_011] is followed by task subscribe until it goes on, on the stream and after it", async () => {
     agent.replies = {
       SubscribeToTask: { events: [{ task: task("AUTH_REQUIRED") }] },
       GetTask: [
@@ -124,7 +127,7 @@ describe("an authorisation that is given elsewhere", () => {
     await server.close();
   });
 
-  it("lets the task continue for any caller that follows it", async () => {
+  it("[A2ACLI_AUTH_011] lets the task continue for any caller that follows it", async () => {
     const sent = await runInProcess("send", "-a", server.url, "--text", "pay", "--stream", "-o", "json");
     const last = JSON.parse(sent.stdout.trim().split("\n").at(-1) ?? "");
     expect(last.statusUpdate.status.state).toBe("TASK_STATE_AUTH_REQUIRED");

@@ -30,7 +30,7 @@ describe("credentials", () => {
     expect(attachCredentials(card, { bearer: undefined, apiKey: "s p" })).toEqual({ ...expected, notes: [] });
   });
 
-  it("prefer a scheme the card requires over one it only describes", () => {
+  it("[A2ACLI_AUTH_001] prefer a scheme the card requires over one it only describes", () => {
     const card = cardWith({ a: key("header", "x-a"), b: key("header", "x-b") }, ["b"]);
     expect(attachCredentials(card, { bearer: undefined, apiKey: "s" }).headers).toEqual({ "x-b": "s" });
   });

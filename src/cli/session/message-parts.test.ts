@@ -36,7 +36,7 @@ describe("message parts", () => {
     ]);
   });
 
-  it("take a given media type over the one the name suggests", async () => {
+  it("[A2ACLI_SEND_005] take a given media type over the one the name suggests", async () => {
     const parts = await readParts(
       [],
       [{ kind: "file", value: join(folder, "note.md"), mediaType: "text/plain" }],
@@ -45,7 +45,7 @@ describe("message parts", () => {
     expect(parts).toMatchObject([{ mediaType: "text/plain" }]);
   });
 
-  it("come from standard input where that is meant", async () => {
+  it("[A2ACLI_SEND_006] come from standard input where that is meant", async () => {
     expect(await readParts([], [], piped("from a pipe\n"))).toEqual([{ text: "from a pipe" }]);
     expect(await readParts(["-"], [], piped("dash"))).toEqual([{ text: "dash" }]);
     expect(await readParts([], [{ kind: "data", value: "-" }], piped("[1]"))).toMatchObject([{ data: [1] }]);

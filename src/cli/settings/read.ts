@@ -24,7 +24,9 @@ type SettingValue<D> = D extends { flags: `${string}<${string}` }
 type SettingValues = { readonly [N in SettingName]: SettingValue<(typeof SETTINGS)[N]> };
 
 export interface Settings extends Omit<SettingValues, "accessKey" | "secretKey" | "timeout" | "pollInterval"> {
-  /** Flags that decide which agent is called and how, to be repeated in commands to paste; never a secret. */
+  /** The agent as given in a flag, to be repeated in commands to paste; undefined if it comes from elsewhere. */
+  readonly agentCardFlag: string | undefined;
+  /** Other flags that decide how it is called, to be repeated too; never a secret. */
   readonly repeatedFlags: readonly string[];
   readonly output: "text" | "json";
   /** The format was set explicitly. */
@@ -37,8 +39,7 @@ export interface Settings extends Omit<SettingValues, "accessKey" | "secretKey" 
 
 const DEFAULT_POLL_INTERVAL_MS = 2000;
 
-const REPEATED = ["agentCard", "a2aVersion", "dialect", "clientCert", "clientKey", "caCert"] as const;
-const SHORT_FLAGS: Partial<Record<SettingName, string>> = { agentCard: "-a" };
+const REPEATED = ["a2aVersion", "dialect", "clientCert", "clientKey", "caCert"] as const;
 
 export function readSettings(
   flags: FlagValues & { readonly stream?: boolean },
@@ -51,9 +52,10 @@ export function readSettings(
   const { accessKey, secretKey, timeout, pollInterval, ...others } = values;
   return {
     ...others,
+    agentCardFlag: flags.agentCard === undefined ? undefined : values.agentCard,
     repeatedFlags: REPEATED.flatMap((name) => {
       const given = flags[name];
-      return typeof given === "string" ? [SHORT_FLAGS[name] ?? flagName(name), given] : [];
+      return typeof given === "string" ? [flagName(name), given] : [];
     }),
     output: values.output ?? "text",
     outputIsGiven: values.output !== undefined,
@@ -88,6 +90,7 @@ function readAsync(flags: FlagValues, { async, wait }: SettingValues): boolean {
 }
 
 /** A command line for the same agent, ready to paste. */
-export function commandLine({ repeatedFlags }: Settings, command: string, ...rest: readonly string[]): string {
-  return ["dragoman", command, ...repeatedFlags.map(quoteForShell), ...rest].join(" ");
+export function commandLine(settings: Settings, command: string, ...rest: readonly string[]): string {
+  const agent = settings.agentCardFlag === undefined ? [] : ["-a", settings.agentCardFlag];
+  return ["dragoman", command, ...[...agent, ...settings.repeatedFlags].map(quoteForShell), ...rest].join(" ");
 }

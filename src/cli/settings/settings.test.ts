@@ -7,7 +7,7 @@ import { findSettingFiles } from "./files.ts";
 import { readSettings } from "./read.ts";
 
 describe("settings", () => {
-  it("have a variable named after their flag", () => {
+  it("[A2ACLI_AUTH_002] have a variable named after their flag", () => {
     expect(SETTING_NAMES.map(variableName)).toEqual([
       "A2ACLI_AGENT_CARD",
       "A2ACLI_REGISTRY",
@@ -41,7 +41,7 @@ describe("settings", () => {
     ]);
   });
 
-  it("take the flag before the environment before the files in order", () => {
+  it("[A2ACLI_CONFIG_002] take the flag before the environment before the files in order", () => {
     const near = { path: "near", values: { A2ACLI_AGENT_CARD: "near", A2ACLI_TIMEOUT: "1s" }, exposed: false };
     const far = { path: "far", values: { A2ACLI_AGENT_CARD: "far", A2ACLI_CONTEXT_ID: "c" }, exposed: false };
     const files = [near, far];
@@ -59,7 +59,7 @@ describe("settings", () => {
     expect(resolveSetting("taskId", {}, {}, files)).toBeUndefined();
   });
 
-  it("have the defaults of the specification", () => {
+  it("[A2ACLI_DEFAULT_001] have the defaults of the specification", () => {
     expect(readSettings({}, {}, [])).toMatchObject({
       output: "text",
       transport: [],
@@ -74,7 +74,7 @@ describe("settings", () => {
     });
   });
 
-  it("let --wait and --no-wait override what the environment says of waiting", () => {
+  it("[A2ACLI_DEFAULT_001] let --wait and --no-wait override what the environment says of waiting", () => {
     const environment = { A2ACLI_ASYNC: "true" };
     expect(readSettings({}, environment, []).async).toBe(true);
     expect(readSettings({ wait: true }, environment, []).async).toBe(false);
@@ -82,7 +82,7 @@ describe("settings", () => {
     expect(() => readSettings({ wait: true, async: true }, {}, [])).toThrow("mutually exclusive");
   });
 
-  it("never take --stream from anywhere but the flag", () => {
+  it("[A2ACLI_OUT_002] never take --stream from anywhere but the flag", () => {
     expect(readSettings({}, { A2ACLI_STREAM: "true" }, []).stream).toBe(false);
     expect(readSettings({ stream: true }, {}, []).stream).toBe(true);
   });
@@ -133,14 +133,14 @@ describe("setting files", () => {
 
   const find = (explicit?: string) => findSettingFiles(explicit, join(root, "project/deep/down"), join(root, "home"));
 
-  it("are the nearest one with settings on the way up, then the global one", () => {
+  it("[A2ACLI_CONFIG_002] are the nearest one with settings on the way up, then the global one", () => {
     expect(find().map(({ path, values }) => [path, { ...values }])).toEqual([
       [join(root, "project/.env"), { A2ACLI_AGENT_CARD: "near", A2ACLI_BEARER: "sesame" }],
       [join(root, "home/.config/a2a-cli/.env"), { A2ACLI_TIMEOUT: "9s" }],
     ]);
   });
 
-  it("are distinguished by whether others can read a credential in them", () => {
+  it("[A2ACLI_CONFIG_001] are distinguished by whether others can read a credential in them", () => {
     chmodSync(join(root, "project/.env"), 0o644);
     expect(find()[0]?.exposed).toBe(true);
     chmodSync(join(root, "project/.env"), 0o600);
