@@ -5,6 +5,7 @@ import { NO_METER, SILENT_LOG } from "../src/model/ports.ts";
 import { systemTools } from "../src/server/clock-and-ids.ts";
 import { createDialects } from "../src/server/dialects.ts";
 import { renderBridges } from "../test/bridge/table.ts";
+import { conformancePage } from "../test/conformance/comparison.ts";
 import { renderMatrix } from "../test/interop/matrix.ts";
 import { findCitations, markdownReport, toResults, yamlReport } from "./a2a-cli-report.ts";
 import { cliPage } from "./cli-docs.ts";
@@ -31,6 +32,13 @@ const files: ReadonlyMap<string, string> = new Map([
   [at("docs/a2a-cli-report.yaml"), yamlReport(results)],
   [at("docs/a2a-cli-report.md"), markdownReport(results)],
   [at("docs/dialects.md"), dialectsPage(dialects)],
+  [
+    at("docs/conformance.md"),
+    conformancePage(
+      await readFile(at("docs/conformance.md"), "utf8"),
+      JSON.parse(await readFile(at("test/conformance/compared.json"), "utf8")),
+    ),
+  ],
   [
     at("docs/interop.md"),
     renderMatrix(JSON.parse(await readFile(at("test/interop/matrix.json"), "utf8"))) +

@@ -7,7 +7,8 @@ import { CredentialsNeeded, type Progress, renderText, runConformance } from "..
 import { ProtocolError } from "../../src/model/errors.ts";
 import { listen, startServer } from "../support/lifecycle.ts";
 import { callRpc } from "../support/raw-http.ts";
-import { get, list } from "./paths.ts";
+import { get, list, set } from "./paths.ts";
+import { startProxy } from "./proxy.ts";
 import { checksOf, readCard } from "./report-helpers.ts";
 
 describe("a run", () => {
@@ -22,6 +23,38 @@ describe("a run", () => {
     expect(reasons).toContain("the agent never requires input");
     expect(reasons).toContain("the agent ends its tasks at once");
     expect(report.tally.MUST.passed).toBeGreaterThan(200);
+  });
+
+  it("blames a server once for a wrong code, and not for refusing files that its card does not accept", async () => {
+    const proxy = await startProxy();
+    const server = await startServer({ agents: { echo: createEchoAgent() }, publicUrl: proxy.url });
+    proxy.to(`http://127.0.0.1:${server.port}`);
+    proxy.spoil({
+      answer: ({ body }) => {
+        if (get(body, "error.code") === -32001) set(body, "error", { code: -32603, message: "Task not found." });
+      },
+    });
+    const { cardText, cardUrl } = await readCard(proxy.url);
+    const textOnly = JSON.stringify({ ...JSON.parse(cardText), defaultInputModes: ["text"] });
+    const narrow = {
+      bindings: ["JSONRPC"],
+      versions: ["1.0"],
+      only: ["interface-answers", "get-unknown-task"],
+    } as const;
+    const report = await runConformance({ cardUrl, cardText, ...narrow });
+    const statuses = report.groups.flatMap(({ requirements }) => requirements.map(({ id, status }) => [id, status]));
+    expect(Object.fromEntries(statuses)).toMatchObject({
+      "CARD-PROTO-003": "passed",
+      "VER-SERVER-001": "passed",
+      "CORE-GET-002": "failed",
+    });
+    const files = await runConformance({
+      cardUrl: "file:///card.json",
+      cardText: textOnly,
+      ...narrow,
+      only: ["DM-BYTES-001"],
+    });
+    expect(checksOf(files)).toMatchObject([{ status: "not-shown", reason: "the card accepts no files" }]);
   });
 
   it("can be narrowed to bindings, versions, a level, requirements and checks", async () => {

@@ -68,9 +68,16 @@ async function supportsOperation(context: CheckContext, operation: OperationName
     if (isError(error, "TASK_NOT_FOUND", binding, target.version) && error.name !== undefined) return false;
     if (binding === "HTTP+JSON" && error.code === 404)
       return error.name === undefined && !/task|config/i.test(error.message);
-    if (binding === "GRPC" && error.name !== undefined) return false;
+    // UNIMPLEMENTED is also the status of an operation that the card does not offer.
+    if (binding === "GRPC" && (error.name !== undefined || !isOffered(context, operation))) return false;
     return isError(error, "METHOD_NOT_FOUND", binding, target.version);
   }
+}
+
+function isOffered({ declared }: CheckContext, operation: OperationName): boolean {
+  if (operation === "GetExtendedAgentCard") return declared.extendedCard;
+  if (operation.includes("PushNotification")) return declared.push;
+  return declared.streaming || (operation !== "SendStreamingMessage" && operation !== "SubscribeToTask");
 }
 
 export const EQUIVALENCE_CHECKS: readonly Check<readonly CheckContext[]>[] = [

@@ -1,5 +1,6 @@
 import { type Check, check, checkOver, ensure, fail, notShown } from "../check.ts";
 import { type CheckContext, showError } from "../check-context.ts";
+import { show } from "../json.ts";
 import { isError } from "../peers/errors.ts";
 import { extensionsHeader, VERSION_HEADER } from "../peers/peer.ts";
 
@@ -16,7 +17,13 @@ async function expectUnderstood(
 const UNKNOWN_EXTENSION = "urn:example:conformance:unknown:v1";
 
 export const SERVICE_PARAMETER_CHECKS: readonly Check<CheckContext>[] = [
-  check("interface-answers", ["CARD-PROTO-003", "VER-SERVER-001"], (context) => expectUnderstood(context, {})),
+  check("interface-answers", ["CARD-PROTO-003", "VER-SERVER-001"], async (context) => {
+    const answer = await context.call("GetTask", { id: UNKNOWN_TASK });
+    if (answer.ok) fail(`GetTask was not refused as TASK_NOT_FOUND: ${show(answer.wire)}`);
+    // Such a refusal shows that the request was understood; that its code is wrong is another requirement's concern.
+    if (/task\b.*\bnot found/i.test(answer.error.message)) return;
+    context.checkError("TASK_NOT_FOUND", answer.error, "GetTask");
+  }),
   check("version-not-spoken", "VER-SERVER-002", async (context) => {
     await context.expectError(
       "VERSION_NOT_SUPPORTED",

@@ -36,9 +36,11 @@ export const ENCODING_CHECKS: readonly Check<CheckContext>[] = [
   }),
   check("bytes-come-back", "DM-BYTES-001", async (context) => {
     const mediaType = context.declared.inputModes.find((mode) => mode.includes("/") && !mode.includes("*"));
+    const anyType = "application/octet-stream";
+    if (mediaType === undefined && !acceptsMediaType(context, anyType)) notShown("the card accepts no files");
     const parts = [
       { text: "tck-complete-task (conformance check)" },
-      { raw: BYTES, filename: "bytes.bin", mediaType: mediaType ?? "application/octet-stream" },
+      { raw: BYTES, filename: "bytes.bin", mediaType: mediaType ?? anyType },
     ];
     const stored = await roundTripParts(context, parts, "bytes");
     const raw = fieldsOf(stored[1]).raw;

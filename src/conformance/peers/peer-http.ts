@@ -130,8 +130,14 @@ export function createHttpPeer(target: Target, options: PeerOptions, observation
     supports: (operation) => version === "1.0" || ROUTES_V03[operation] !== undefined,
 
     async call(operation, params, callOptions) {
-      const request = toRequest(routeTo(operation, params), mediaType, callOptions);
-      return readFull(operation, await client.exchange(request));
+      const send = async (route: Route) =>
+        readFull(operation, await client.exchange(toRequest(route, mediaType, callOptions)));
+      const route = routeTo(operation, params);
+      const answer = await send(route);
+      const isOtherForm = version === "0.3" && operation === "CreateTaskPushNotificationConfig";
+      if (answer.ok || answer.error.code !== 400 || !isOtherForm) return answer;
+      // Text and proto of 0.3 differ in whether the config or the whole request is the body; servers accept one or both.
+      return send({ ...route, body: JSON.stringify(translation.encodeRequest(operation, params)) });
     },
 
     async open(operation, params, callOptions) {

@@ -3,6 +3,7 @@
 import type { FetchedCard } from "../../../client/card/fetch-card.ts";
 import type { ConnectOptions } from "../../../client/options.ts";
 import type { AgentCard, AgentInterface } from "../../../model/card.ts";
+import { fieldsOf } from "../../../model/json.ts";
 import {
   type AgentReport,
   type Claim,
@@ -87,13 +88,16 @@ async function probeFound(target: ProbeTarget, found: FoundCard, options: ProbeO
       return { entry, label, findings };
     }),
   );
+  // Of an agent that answers in none of them, one is wrong at least.
+  const answers = interfaces.some(({ findings }) => findings.interface.status === "ok");
+  const isGuess = answers && !namesProtocol(found.raw);
   const claims = [
     { claim: "card", ...judgeCard(card, target.known) },
-    ...interfaces.map(({ entry, findings, label }) => ({
-      claim: `interface ${label}`,
-      ...findings.interface,
-      detail: `${entry.url} ${findings.interface.detail}`,
-    })),
+    ...interfaces.map(({ entry, findings, label }) => {
+      const { detail, status } = findings.interface;
+      const finding = isGuess && status === "wrong" ? notChecked(NOT_NAMED) : { status, detail };
+      return { claim: `interface ${label}`, ...finding, detail: `${entry.url} ${finding.detail}` };
+    }),
     ...CAPABILITIES.flatMap(([claim, member]) => {
       const some = interfaces.flatMap(({ findings, label }) => {
         const finding = findings[member];
@@ -106,12 +110,20 @@ async function probeFound(target: ProbeTarget, found: FoundCard, options: ProbeO
   return [...claims, ...(await probeExamples(probe, interfaces, options))];
 }
 
+/** Cards of the first versions do not say which protocol they are about; the client then tries all that it may be. */
+function namesProtocol(raw: string | undefined): boolean {
+  if (raw === undefined) return true;
+  const { protocolVersion, supportedInterfaces } = fieldsOf(JSON.parse(raw));
+  return protocolVersion !== undefined || supportedInterfaces !== undefined;
+}
+
 interface ProbedInterface {
   readonly entry: AgentInterface;
   readonly label: string;
   readonly findings: InterfaceFindings;
 }
 
+const NOT_NAMED = "does not answer in this protocol, which the card does not name";
 const NOT_CALLED = "is not called: where gRPC leads cannot be checked; --allow-private-targets allows it";
 
 const CAPABILITIES = [

@@ -82,14 +82,17 @@ export async function connectTo(
   );
 }
 
-/** The code of the agent's error, or `answered`. Other failures are thrown. */
+/**
+ * The code of the agent's error, or `answered`. Other failures are thrown. An agent that says in words that there is no
+ * such task has understood the request; whether its codes are right is a matter of `conformance`.
+ */
 async function outcomeOf(call: Promise<unknown>): Promise<ErrorCode | "answered"> {
   try {
     await call;
     return "answered";
   } catch (error) {
-    if (ProtocolError.is(error)) return error.code;
-    throw error;
+    if (!ProtocolError.is(error)) throw error;
+    return /task\b.*\bnot found/i.test(error.message) ? "TASK_NOT_FOUND" : error.code;
   }
 }
 

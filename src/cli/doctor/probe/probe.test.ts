@@ -168,6 +168,37 @@ describe("doctor on an agent of a registry", () => {
     expect(claims["interface WEBSOCKET 1.0"]).toMatch(/^not-checked: .*this client does not support it/);
   });
 
+  it("does not hold a wrong code against an agent that says in words that there is no such task", async () => {
+    const words = { error: { code: -32603, message: "Task not found: x" } };
+    const { claims, code } = await probe(await startAgent({}, { GetTask: words, SubscribeToTask: words }));
+    expect(code).toBe(0);
+    expect(claims["interface JSONRPC 1.0"]).toMatch(/^ok: /);
+    expect(claims.streaming).toMatch(/^ok: /);
+  });
+
+  it("does not hold protocols against an agent whose card names none", async () => {
+    const { supportedInterfaces: _, ...old } = INLINE;
+    const url = await serveHttp(async (request, response) => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk as Buffer);
+      if (request.method === "GET" && request.url?.endsWith("agent-card.json") === true) {
+        response.end(JSON.stringify({ ...old, url: `${url}/rpc` }));
+      } else if (request.method === "POST" && chunks.length > 0) {
+        const { id } = JSON.parse(Buffer.concat(chunks).toString());
+        const error = { code: -32001, message: "Task not found." };
+        response.setHeader("content-type", "application/json").end(JSON.stringify({ jsonrpc: "2.0", id, error }));
+      } else response.writeHead(404).end();
+    });
+    const { code, result } = await doctor(await startRegistry([entryOf({ url })]), PRIVATE);
+    const claims = Object.fromEntries(
+      result.agents[0]?.claims.map((one) => [one.claim, `${one.status}: ${one.detail}`]) ?? [],
+    );
+    expect(code).toBe(0);
+    const interfaces = Object.entries(claims).filter(([claim]) => claim.startsWith("interface"));
+    expect(interfaces.map(([, finding]) => finding.split(":")[0])).toContain("ok");
+    expect(interfaces.map(([, finding]) => finding).join()).toMatch(/not-checked: .*which the card does not name/);
+  });
+
   it("is stopped neither by dead agents nor by silent ones", async () => {
     const [living, silent] = [await startAgent(), await startAgent({}, { GetTask: { silence: true } })];
     const dead = { url: "http://127.0.0.1:2" };
