@@ -68,6 +68,7 @@ async function runOne(scenario: Scenario, context: Context): Promise<ScenarioRep
     name: scenario.name,
     title: scenario.title,
     setup: scenario.setup,
+    ...(scenario.grid && { grid: scenario.grid }),
     medians: mediansOf(record.samples),
     failures: Object.fromEntries(record.failures),
     verdicts: judge(scenario.targets, record.samples),

@@ -7,13 +7,14 @@ export const measures = {
   syncsEach: { title: "syncs each", digits: 2 },
   p50Millis: { title: "p50 ms", digits: 2 },
   p99Millis: { title: "p99 ms", digits: 2 },
+  addedMillis: { title: "p50 ms added", digits: 2 },
   waitMillis: { title: "ms that others wait", digits: 1 },
   fileShare: { title: "file size after pruning / before", digits: 2 },
   streamKilobytes: { title: "RSS KB per stream", digits: 2 },
   heldBytes: { title: "heap bytes held per closed stream", digits: 0 },
-  openRssKilobytes: { title: "RSS KB per open conversation", digits: 2 },
-  openHeapKilobytes: { title: "heap KB per open conversation", digits: 2 },
-  endedHeapKilobytes: { title: "heap KB per ended one", digits: 2 },
+  openRssKilobytes: { title: "RSS KB each while open", digits: 2 },
+  openHeapKilobytes: { title: "heap KB each while open", digits: 2 },
+  endedHeapKilobytes: { title: "heap KB each when ended", digits: 2 },
 } as const satisfies Record<string, { title: string; digits: number }>;
 
 export type Measure = keyof typeof measures;

@@ -6,6 +6,8 @@ export interface ScenarioReport {
   name: string;
   title: string;
   setup: string;
+  /** Measures that are printed as a table each, of labels `row → column`. */
+  grid?: readonly Measure[];
   /** Medians over the rounds, by contestant. */
   medians: Record<string, Sample>;
   failures: Record<string, string>;
@@ -28,7 +30,9 @@ export function mediansOf(samples: Samples): Record<string, Sample> {
 }
 
 export function printReport(report: ScenarioReport): string {
-  const lines = ["", `${report.title}  [${report.name}]`, ...table(report.medians)];
+  const { grid, medians } = report;
+  const tables = grid?.flatMap((measure) => gridTable(medians, measure)) ?? table(medians);
+  const lines = ["", `${report.title}  [${report.name}]`, ...tables];
   for (const [label, reason] of Object.entries(report.failures)) lines.push(`  ! ${label}: ${reason}`);
   for (const verdict of report.verdicts) lines.push(`  ${printVerdict(verdict)}`);
   return lines.join("\n");
@@ -44,7 +48,21 @@ function table(medians: Record<string, Sample>): string[] {
   if (rows.length === 0) return [];
   const used = order.filter((measure) => rows.some(([, sample]) => sample[measure] !== undefined));
   const cells = rows.map(([label, sample]) => [label, ...used.map((measure) => cell(sample, measure))]);
-  const all = [["", ...used.map((measure): string => measures[measure].title)], ...cells];
+  return align([["", ...used.map((measure): string => measures[measure].title)], ...cells]);
+}
+
+function gridTable(medians: Record<string, Sample>, measure: Measure): string[] {
+  const labels = Object.keys(medians).map((label) => label.split(" → "));
+  const rows = [...new Set(labels.map(([row]) => row!))];
+  const columns = [...new Set(labels.map(([, column]) => column!))];
+  const cells = rows.map((row) => [
+    row,
+    ...columns.map((column) => cell(medians[`${row} → ${column}`] ?? {}, measure)),
+  ]);
+  return align([[`${measures[measure].title}, from → to`, ...columns], ...cells]);
+}
+
+function align(all: readonly (readonly string[])[]): string[] {
   const widths = all[0]!.map((_, column) => Math.max(...all.map((row) => row[column]!.length)));
   return all.map((row) => {
     const [label, ...values] = row.map((text, column) =>

@@ -25,7 +25,17 @@ it("records every scenario of a run with its commit, gRPC and links too", () => 
   expect(recorded.map(({ commit, name, rounds }) => [name, commit, rounds])).toEqual(
     order.map((name) => [name, "abc", 5]),
   );
-  expect(order).toEqual(expect.arrayContaining(["grpc-send", "grpc-stream", "link-frames", "link-sessions"]));
+  expect(order).toEqual(
+    expect.arrayContaining([
+      "grpc-send",
+      "grpc-stream",
+      "link-frames",
+      "link-sessions",
+      "bridge-pairs",
+      "workflow",
+      "workflow-runs",
+    ]),
+  );
 });
 
 it("keeps the other scenarios of the commit when some are run again", () => {

@@ -1,7 +1,7 @@
 import type { LoadResult } from "./client/load.ts";
 import { type Contestant, type ContestantName, launch } from "./contestants/launch.ts";
 import type { Settings } from "./contestants/protocol.ts";
-import type { Sample, Samples } from "./measures.ts";
+import type { Measure, Sample, Samples } from "./measures.ts";
 import type { Target } from "./verdict.ts";
 import type { StoreKind, Workspace } from "./workspace.ts";
 
@@ -18,6 +18,8 @@ export interface Scenario {
   /** How the others are set up, and why their work is the same. */
   setup: string;
   targets: readonly Target[];
+  /** Labels are `row → column`: these measures are printed as a table each. */
+  grid?: readonly Measure[];
   run(context: Context, record: Recorder): Promise<void>;
 }
 

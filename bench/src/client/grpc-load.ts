@@ -13,6 +13,10 @@ export interface GrpcLoad {
   readonly callsEach: number;
   /** Bytes of streamed text that every answer must carry. */
   readonly textBytes: number;
+  /** The agent. Default: the default agent of the server. */
+  readonly tenant?: string;
+  /** Is given the milliseconds that each call took. */
+  readonly latencies?: number[];
 }
 
 let serial = 0;
@@ -26,7 +30,9 @@ export async function runGrpcLoad(load: GrpcLoad, count: number): Promise<LoadRe
   let frames = 0;
   const work = async (session: GrpcSession) => {
     while (left-- > 0) {
-      const answer = await session.call(requestBytes(`m-${serial++}`, load.text));
+      const sent = performance.now();
+      const answer = await session.call(requestBytes(`m-${serial++}`, load));
+      load.latencies?.push(performance.now() - sent);
       frames += checked(answer, load);
     }
   };
@@ -67,7 +73,7 @@ async function checkStatus(load: GrpcLoad, path: string): Promise<void> {
       stream.on("error", reject);
       stream.on("close", () => reject(new Error("a call ended without a status")));
       stream.resume();
-      stream.end(requestBytes("m-first", load.text));
+      stream.end(requestBytes("m-first", load));
     });
     if (!status.startsWith("0 ")) throw new Error(`a call failed: status ${status}`);
   } finally {
@@ -86,11 +92,12 @@ function countIn(bytes: Buffer): { messages: number; text: number } {
   return { messages, text };
 }
 
-/** `SendMessageRequest { message: { message_id, role: ROLE_USER, parts: [{ text }] } }`, framed. */
-function requestBytes(messageId: string, text: string): Buffer {
+/** `SendMessageRequest { tenant, message: { message_id, role: ROLE_USER, parts: [{ text }] } }`, framed. */
+function requestBytes(messageId: string, { tenant, text }: Pick<GrpcLoad, "tenant" | "text">): Buffer {
   const part = field(1, Buffer.from(text));
   const message = Buffer.concat([field(1, Buffer.from(messageId)), Buffer.from([0x20, 1]), field(5, part)]);
-  const request = field(2, message);
+  const named = tenant === undefined ? [] : [field(1, Buffer.from(tenant))];
+  const request = Buffer.concat([...named, field(2, message)]);
   const header = Buffer.alloc(HEADER_BYTES);
   header.writeUInt32BE(request.length, 1);
   return Buffer.concat([header, request]);

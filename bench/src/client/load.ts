@@ -21,12 +21,14 @@ interface LoadOptions {
   count: number;
   /** Time over which the connections begin, so that they are out of step. */
   spreadMillis?: number;
+  /** Is given the milliseconds that each request took. */
+  latencies?: number[];
 }
 
 /** Makes a number of requests on connections that each have one in flight, and waits for the end of all. */
 export async function runLoad(
   endpoint: Endpoint,
-  { connections, count, spreadMillis = 0 }: LoadOptions,
+  { connections, count, latencies, spreadMillis = 0 }: LoadOptions,
   acts: Acts,
 ): Promise<LoadResult> {
   const opened = await Promise.all(Array.from({ length: connections }, () => Connection.open(endpoint.port)));
@@ -39,7 +41,9 @@ export async function runLoad(
         const act = acts(endpoint, index);
         if (spreadMillis > 0) await pause((spreadMillis * index) / connections);
         while (left-- > 0) {
+          const sent = latencies === undefined ? 0 : performance.now();
           const received = await act(connection);
+          latencies?.push(performance.now() - sent);
           frames += received;
         }
       }),

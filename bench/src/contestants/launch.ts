@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { Endpoint } from "../client/requests.ts";
 import type { Memory, Question, Reply, Settings } from "./protocol.ts";
 
-export type ContestantName = "dragoman" | "a2a-js" | "bare" | "bare-grpc" | "bare-link";
+export type ContestantName = "dragoman" | "dragoman-workflow" | "a2a-js" | "bare" | "bare-grpc" | "bare-link";
 
 export interface Contestant extends Endpoint {
   /** CPU microseconds that the server process has used since its start. */

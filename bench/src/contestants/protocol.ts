@@ -42,6 +42,11 @@ export const linkCredentials: LinkCredentials = {
  */
 export type AgentName = "echo" | "stream" | "hold" | "linger" | "ask";
 
+/** The steps of the measured workflow, each with an agent of its name. */
+export const chainSteps = ["outline", "document", "summary"] as const;
+/** There are also workflows of so many steps: few and many. */
+export const chainLengths = [10, 200] as const;
+
 export interface Memory {
   rss: number;
   heapUsed: number;

@@ -16,6 +16,8 @@ const probe = `data:text/javascript,${encodeURIComponent(
 /** A running `dragoman serve` of the built package. */
 interface ServedConfig {
   readonly address: string;
+  readonly port: number;
+  readonly grpcPort: number;
   /** CPU microseconds that the process has used since its start. */
   cpu(): Promise<number>;
 }
@@ -33,11 +35,13 @@ export async function withServedConfig<Result>(
   const exit = once(child, "exit");
   const deadline = setTimeout(() => child.kill("SIGKILL"), deadlineMillis);
   try {
-    const address = await addressOf(child);
+    const { address, grpcPort } = await addressOf(child);
     await untilReady(child, address);
     clearTimeout(deadline);
     return await use({
       address,
+      port: Number(new URL(address).port),
+      grpcPort,
       async cpu() {
         const answer = nextReply(child, "cpu", complaint);
         child.send("cpu");
@@ -54,14 +58,14 @@ export async function withServedConfig<Result>(
   }
 }
 
-/** The address that the server prints at start-up. */
-function addressOf({ stdout }: ChildProcess): Promise<string> {
+/** The addresses that the server prints at start-up. */
+function addressOf({ stdout }: ChildProcess): Promise<Pick<ServedConfig, "address" | "grpcPort">> {
   return new Promise((resolve, reject) => {
     let printed = "";
     stdout?.setEncoding("utf8").on("data", (text: string) => {
       printed += text;
-      const address = /listens on (\S+)\n/.exec(printed)?.[1];
-      if (address !== undefined) resolve(address);
+      const [, address, grpcPort] = /listens on (\S+)\ngRPC: \S+:(\d+)\n/.exec(printed) ?? [];
+      if (address !== undefined) resolve({ address, grpcPort: Number(grpcPort) });
     });
     stdout?.on("end", () => reject(new Error("ended before it listened")));
   });

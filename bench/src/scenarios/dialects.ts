@@ -5,7 +5,7 @@ import type { Target } from "../verdict.ts";
 
 const connections = 64;
 const text = "hello";
-const apiKey = "measured-key";
+export const apiKey = "measured-key";
 const xiaoyiOptions = { xiaoyi: { http: [{ agent: "echo", apiKey }] } };
 const finalFrame = '"final":true';
 
@@ -30,7 +30,7 @@ function xiaoyi(sessionId: string): HttpRequest {
   return { path: "/agent/message", ...rpc("message/stream", params, { Authorization: `Bearer ${apiKey}` }) };
 }
 
-const sends: Record<string, DialectSend> = {
+export const dialectSends: Record<string, DialectSend> = {
   "1.0 JSON-RPC": { request: () => message(text), mark: "TASK_STATE_COMPLETED", atMost: 1.3 },
   "1.0 REST": {
     request: () => ({
@@ -80,7 +80,7 @@ const sends: Record<string, DialectSend> = {
 
 const baseline: Entry = { label: "bare node:http", contestant: "bare", agent: "echo", store: "memory" };
 
-const entries = Object.entries(sends).map(
+const entries = Object.entries(dialectSends).map(
   ([label, { options }]): Entry => ({
     label,
     contestant: "dragoman",
@@ -96,13 +96,13 @@ export const dialects = comparison({
   setup:
     "The same echo agent called in each dialect. Bare node:http answers the send of 1.0 for all of them, also for Xiaoyi, " +
     "where an answer is always a stream (of four frames) and a caller needs a key.",
-  targets: Object.entries(sends).map(
+  targets: Object.entries(dialectSends).map(
     ([of, { atMost }]): Target => ({ measure: "cpuMicros", of, times: baseline.label, atMost }),
   ),
   entries: [baseline, ...entries],
   counts: { warmUp: 10_000, measured: 20_000, quick: 600 },
   load(contestant, _context, { label }) {
-    const { request, mark } = sends[label] ?? sends["1.0 JSON-RPC"]!;
+    const { request, mark } = dialectSends[label] ?? dialectSends["1.0 JSON-RPC"]!;
     return (count) => runLoad(contestant, { connections, count }, requests(request, mark));
   },
 });

@@ -1,4 +1,5 @@
 import type { Scenario } from "../scenario.ts";
+import { bridgePairs } from "./bridge-pairs.ts";
 import { dialects } from "./dialects.ts";
 import { durability } from "./durability.ts";
 import { gateway } from "./gateway.ts";
@@ -13,6 +14,8 @@ import { startUp } from "./start-up.ts";
 import { burst, longStream, paced } from "./stream.ts";
 import { subscriptions } from "./subscriptions.ts";
 import { webhooks } from "./webhooks.ts";
+import { workflowChain, workflowSize } from "./workflow.ts";
+import { workflowRuns } from "./workflow-runs.ts";
 
 /** All scenarios in running order. To add one, add its file and a line here. */
 export const scenarios: readonly Scenario[] = [
@@ -24,6 +27,10 @@ export const scenarios: readonly Scenario[] = [
   grpcSend,
   grpcStream,
   gateway,
+  bridgePairs,
+  workflowChain,
+  workflowSize,
+  workflowRuns,
   webhooks,
   linkFrames,
   linkSessions,
