@@ -107,7 +107,7 @@ async function measureWay(context: Context, contestant: Contestant, way: Way): P
 /** Steps or items of one run: few and many. */
 const shapes = [
   { label: "chain", sizes: chainLengths, request: (steps: number) => ({ path: `/chain-${steps}`, ...send("hello") }) },
-  { label: "foreach", sizes: [20, 2_000], request: (items: number) => ({ path: "/each", ...send(itemsOf(items)) }) },
+  { label: "foreach", sizes: [200, 2_000], request: (items: number) => ({ path: "/each", ...send(itemsOf(items)) }) },
 ] as const;
 
 const itemsOf = (count: number) => Array.from({ length: count }, (_, index) => `item ${index}`);
@@ -135,7 +135,7 @@ export const workflowSize: Scenario = {
     }),
   ),
   async run(context, record) {
-    const [steps, most] = [context.size(4_000, 200), context.size(2_000, 200)];
+    const [steps, most] = [context.size(2_000, 200), context.size(2_000, 200)];
     for (const store of stores) {
       await withContestant(server.contestant, { ...server, store: context.workspace.newStore(store) }, (contestant) => {
         const measurements = shapes.flatMap(({ label, request, sizes }) =>
