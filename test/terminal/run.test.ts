@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { startTestAgent, statusUpdate, task } from "../../src/cli/testing/agent-server.ts";
 import { CLI, cleanEnvironment, ROOT, requireBuild, runCli } from "../built/cli.ts";
 import { createProject, type Project } from "../built/project.ts";
 import { openTerminal, type Terminal } from "../built/terminal.ts";
@@ -129,6 +130,38 @@ describe("run", () => {
     expect(code).toBe(130);
     expect(stderr).toMatch(/^a: canceled after \d+s \(stubborn, local\)$/m);
     expect(stderr).toContain("Error: Interrupted. The run was cancelled.\nCode: DRAGOMAN_ERR_INTERRUPTED\n");
+    expect(existsSync(join(project.folder, "ended"))).toBe(true);
+  });
+});
+
+describe("run that is interrupted", () => {
+  it("names the agents that refuse to cancel", async () => {
+    requireBuild();
+    const agent = await startTestAgent();
+    agent.replies = {
+      SendStreamingMessage: { events: [{ task: task("WORKING") }, statusUpdate("WORKING", "busy")], keepOpen: true },
+      CancelTask: { error: { code: -32002, message: "Too late." } },
+      GetTask: { result: task("WORKING") },
+    };
+    const flow = writeFlow(`  a: { url: "${agent.url}" }\n  b: { agent: stubborn }`);
+    const words = ["run", flow, "--config", writeConfig(), "--text", "hello"];
+    const child = spawn(process.execPath, [CLI, ...words], { env: cleanEnvironment(), stdio: "pipe" });
+    let stderr = "";
+    const working = new Promise<void>((resolve) => {
+      child.stderr.setEncoding("utf8").on("data", (text: string) => {
+        stderr += text;
+        if (stderr.includes("at work") && stderr.includes("busy")) resolve();
+      });
+    });
+    const closed = new Promise((resolve) => child.once("close", resolve));
+    await working;
+    child.kill("SIGINT");
+    expect(await closed).toBe(130);
+    await agent.close();
+    expect(stderr).toContain(
+      "Error: Interrupted. The run was cancelled. Not all agents confirmed the cancellation: a (",
+    );
+    expect(stderr).toContain("Too late.");
     expect(existsSync(join(project.folder, "ended"))).toBe(true);
   });
 });
