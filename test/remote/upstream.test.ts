@@ -21,7 +21,7 @@ import { HTTP_BINDINGS } from "../support/bindings.ts";
 import { startGateway, startUpstream, untilCard } from "../support/gateway.ts";
 import { closeLater, freePort, startServer } from "../support/lifecycle.ts";
 import { sendRaw } from "../support/raw-http.ts";
-import { userMessage, WireClient } from "../support/wire-client.ts";
+import { statesOf, userMessage, WireClient } from "../support/wire-client.ts";
 
 const [JSON_RPC] = HTTP_BINDINGS;
 const clientOf = ({ url }: { readonly url: string }, agent = "far") =>
@@ -358,5 +358,107 @@ describe("an upstream that", () => {
     const { status } = await clientOf(gateway).task(script);
     expect(status.state).toBe("TASK_STATE_FAILED");
     await expect.poll(() => stage.stopped).toContain(script);
+  });
+
+  test("sends a long text in single characters has it stored whole, in far fewer events", async () => {
+    const text = Array.from({ length: 20_000 }, (_, at) => String(at % 10)).join("");
+    const fake = await fakeUpstream((_, response) => {
+      openStream(response);
+      response.write(rpcFrame({ task: task("TASK_STATE_WORKING") }));
+      for (const character of text) response.write(rpcFrame(artifactUpdate(character)));
+      response.end(rpcFrame(statusUpdate("TASK_STATE_COMPLETED")));
+    });
+    const gateway = await startGateway({ far: { remote: fake.url } });
+    const stream = await clientOf(gateway).stream("hello");
+    const { id } = await stream.task();
+    const events = await stream.rest();
+    const done = await clientOf(gateway).get(id);
+    expect(done.status.state).toBe("TASK_STATE_COMPLETED");
+    expect(textOfArtifacts(done) === text).toBe(true);
+    expect(events.length).toBeLessThan(text.length / 4);
+  });
+
+  test("goes back to a state that cannot follow is followed to its end", async () => {
+    const fake = await fakeUpstream(
+      streaming(
+        { task: task("TASK_STATE_WORKING") },
+        statusUpdate("TASK_STATE_SUBMITTED"),
+        artifactUpdate("all"),
+        { task: task("TASK_STATE_SUBMITTED") },
+        statusUpdate("TASK_STATE_COMPLETED"),
+      ),
+    );
+    const gateway = await startGateway({ far: { remote: fake.url } });
+    const stream = await clientOf(gateway).stream("hello");
+    const states = statesOf(await stream.rest());
+    expect(states.filter((state) => state === "SUBMITTED").length).toBeLessThanOrEqual(1);
+    expect(states.at(-1)).toBe("COMPLETED");
+  });
+
+  test("loses its answer is sent the same message again under the same key if it recognises repeats", async () => {
+    const fake = await fakeUpstream(
+      (_, response) => {
+        if (fake.requests.length === 1) return void response.destroy();
+        if (fake.requests.length === 2) return void response.writeHead(503, { "retry-after": "0" }).end();
+        openStream(response);
+        response.end(rpcFrame({ task: task() }));
+      },
+      { card: { capabilities: { streaming: true, extensions: [{ uri: "urn:dragoman:ext:idempotency:v1" }] } } },
+    );
+    const gateway = await startGateway({ far: { remote: fake.url } });
+    const { status } = await clientOf(gateway).task("hello");
+    expect(status.state).toBe("TASK_STATE_COMPLETED");
+    expect(fake.requests).toHaveLength(3);
+    const keys = fake.requests.map(({ headers }) => headers["idempotency-key"]);
+    expect(new Set(keys).size).toBe(1);
+    expect(keys[0]).toMatch(/.+\/.+/);
+    const ids = fake.requests.map(({ rpc: { params = {} } }) => (params.message as { messageId: string }).messageId);
+    expect(new Set(ids).size).toBe(1);
+  });
+
+  test.each([429, 503])("does not recognise repeats and answers %i is not sent the message again", async (status) => {
+    const fake = await fakeUpstream((_, response) => {
+      response.writeHead(status, { "retry-after": "0" }).end();
+    });
+    const gateway = await startGateway({ far: { remote: fake.url } });
+    const failed = (await clientOf(gateway).task("hello")).status;
+    expect(failed.state).toBe("TASK_STATE_FAILED");
+    expect(failed.message?.parts[0]?.text).toContain(`Upstream ${fake.url} of agent far: `);
+    expect(fake.requests).toHaveLength(1);
+  });
+
+  test("may work on so many tasks at a time gets no more", async () => {
+    const { server, stage } = await startUpstream();
+    const gateway = await startGateway({ far: { remote: `${server.url}/agents/stage`, concurrency: 2 } });
+    const tasks = [1, 2, 3, 4, 5].map((at) => clientOf(gateway).task(`work; hold crowd; artifact ${at}`));
+    await stage.reached("crowd");
+    await expect.poll(() => stage.atWork).toBe(2);
+    stage.open("crowd");
+    for (const { status } of await Promise.all(tasks)) expect(status.state).toBe("TASK_STATE_COMPLETED");
+    expect(stage.mostAtWork).toBe(2);
+  });
+
+  test("waits for an answer is cancelled with the task, also if the gateway is closed at once", async () => {
+    let answerCancel = () => {};
+    const fake = await fakeUpstream(({ rpc: { method } }, response) => {
+      if (method === "CancelTask") {
+        answerCancel = () => sendResult(response, task("TASK_STATE_CANCELED"));
+        return;
+      }
+      openStream(response);
+      response.end(rpcFrame({ task: task("TASK_STATE_INPUT_REQUIRED") }));
+    });
+    const gateway = await startGateway({ far: { remote: fake.url } }, { times: { drainMs: 60_000 } });
+    const asked = await clientOf(gateway).task("hello");
+    expect(asked.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+    await clientOf(gateway).cancel(asked.id);
+    let closed = false;
+    const closing = gateway.close().then(() => {
+      closed = true;
+    });
+    await expect.poll(() => fake.methods()).toContain("CancelTask");
+    expect(closed).toBe(false);
+    answerCancel();
+    await closing;
   });
 });
