@@ -1,6 +1,8 @@
 /** Everything a scenario can measure, and how to print it. */
 export const measures = {
   cpuMicros: { title: "CPU µs each", digits: 1 },
+  p50CpuMicros: { title: "p50 CPU µs", digits: 0 },
+  p99CpuMicros: { title: "p99 CPU µs", digits: 0 },
   cpuMillis: { title: "CPU ms", digits: 0 },
   perSecond: { title: "per second", digits: 0 },
   framesEach: { title: "frames each", digits: 1 },
@@ -15,6 +17,7 @@ export const measures = {
   openRssKilobytes: { title: "RSS KB each while open", digits: 2 },
   openHeapKilobytes: { title: "heap KB each while open", digits: 2 },
   endedHeapKilobytes: { title: "heap KB each when ended", digits: 2 },
+  agentKilobytes: { title: "KB per agent", digits: 2 },
 } as const satisfies Record<string, { title: string; digits: number }>;
 
 export type Measure = keyof typeof measures;

@@ -241,7 +241,7 @@ export class Registry {
     return {
       entries,
       ...(isWhole && { total: this.#entries.visibleTo(owner) }),
-      ...(hasMore && last && { pageToken: encodePageToken(digest, { k: last[order.field], i: last.id }) }),
+      ...(hasMore && last && { pageToken: encodePageToken(digest, { k: last[SORT_KEYS[order.field]], i: last.id }) }),
     };
   }
 
@@ -322,5 +322,11 @@ function exhausted(message: string): ProtocolError {
 function toListPosition({ k, i }: Readonly<Record<string, unknown>>, field: OrderField) {
   const isKey = field === "displayName" ? typeof k === "string" : typeof k === "number";
   if (!isKey || typeof i !== "string") throw invalidPageToken();
-  return { id: i, [field]: k };
+  return { id: i, [SORT_KEYS[field]]: k };
 }
+
+const SORT_KEYS = {
+  displayName: "sortName",
+  createdAt: "createdAt",
+  updatedAt: "updatedAt",
+} as const satisfies Record<OrderField, keyof Listed>;

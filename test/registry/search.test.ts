@@ -137,7 +137,7 @@ test("pages of a list and of a search show every agent once; a token is good for
     token = json.pageToken;
     if (token === undefined) break;
   }
-  expect(listed).toEqual(Array.from({ length: 25 }, (_, at) => `Chess ${at}`));
+  expect(listed).toEqual(Array.from({ length: 25 }, (_, at) => `Chess ${at}`).sort());
   const found = new Set<unknown>();
   let token: string | undefined;
   let count = 0;

@@ -32,8 +32,8 @@ async function settleMemory() {
     globalThis.gc?.();
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  const { rss, heapUsed } = process.memoryUsage();
-  return { rss, heapUsed };
+  const { rss, heapUsed, external } = process.memoryUsage();
+  return { rss, heapUsed, external };
 }
 
 function reply(message: Reply): void {

@@ -13,7 +13,7 @@ export interface Settings {
   /** Dragoman only: another agent, served beside. */
   beside?: AgentName;
   /** Dragoman only: further options. */
-  options?: Pick<ServeOptions, "times" | "xiaoyi">;
+  options?: Pick<ServeOptions, "times" | "xiaoyi" | "registry">;
 }
 
 interface LinkSettings {
@@ -50,6 +50,7 @@ export const chainLengths = [10, 200] as const;
 export interface Memory {
   rss: number;
   heapUsed: number;
+  external: number;
 }
 
 export type Question = "cpu" | "memory" | "stop";

@@ -9,6 +9,7 @@ import { largeMessages } from "./large.ts";
 import { linkFrames, linkSessions } from "./link.ts";
 import { longTask } from "./long-task.ts";
 import { lookup } from "./lookup.ts";
+import { registry } from "./registry.ts";
 import { send } from "./send.ts";
 import { startUp } from "./start-up.ts";
 import { burst, longStream, paced } from "./stream.ts";
@@ -39,6 +40,7 @@ export const scenarios: readonly Scenario[] = [
   longStream,
   subscriptions,
   lookup,
+  registry,
   housekeeping,
   startUp,
 ];

@@ -10,6 +10,8 @@ export interface Listed {
   readonly health: Health;
   readonly identifier: string;
   readonly displayName: string;
+  /** What lists by name are sorted by: without regard to case. */
+  readonly sortName: string;
   readonly version: string;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -78,6 +80,7 @@ export function toListed(entry: RegistryEntry, strings: SharedStrings): Listed {
     health: entry.health,
     identifier,
     displayName: card.name,
+    sortName: card.name.toLowerCase(),
     version: strings.share(card.version),
     createdAt: entry.createdAt,
     updatedAt: entry.updatedAt,

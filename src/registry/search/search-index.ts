@@ -19,7 +19,7 @@ import { Postings, slotOf } from "./postings.ts";
 import { type Match, TextIndex, type WeightedText } from "./text-index.ts";
 
 /** Where a page ends: the sort key of its last item and its id. */
-export type Position = Pick<Listed, "id"> & Partial<Pick<Listed, OrderField>>;
+export type Position = Pick<Listed, "id"> & Partial<Pick<Listed, "sortName" | "createdAt" | "updatedAt">>;
 
 export interface ListPage {
   readonly items: readonly Listed[];
@@ -28,10 +28,10 @@ export interface ListPage {
 
 type Visible = (listed: Listed) => boolean;
 
-const collator = new Intl.Collator("en", { sensitivity: "base", numeric: true });
-const byId = (one: Position, other: Position) => (one.id < other.id ? -1 : one.id > other.id ? 1 : 0);
+const compareText = (one: string, other: string) => (one < other ? -1 : one > other ? 1 : 0);
+const byId = (one: Position, other: Position) => compareText(one.id, other.id);
 const COMPARE: Readonly<Record<OrderField, (one: Position, other: Position) => number>> = {
-  displayName: (one, other) => collator.compare(one.displayName ?? "", other.displayName ?? "") || byId(one, other),
+  displayName: (one, other) => compareText(one.sortName ?? "", other.sortName ?? "") || byId(one, other),
   createdAt: (one, other) => (one.createdAt ?? 0) - (other.createdAt ?? 0) || byId(one, other),
   updatedAt: (one, other) => (one.updatedAt ?? 0) - (other.updatedAt ?? 0) || byId(one, other),
 };

@@ -21,9 +21,9 @@ const AVERAGE_LENGTH = 120;
 
 const MAX_QUERY_TERMS = 32;
 /** How many matches are ranked; those beyond have less weighty words in common with the query. */
-const MAX_RANKED = 10_000;
+const MAX_RANKED = 5_000;
 /** How many postings are read in the order of their impacts. */
-const MAX_READ = 400_000;
+const MAX_READ = 100_000;
 /** A match is relevant if it has at least this part of the score of the best. */
 const CUTOFF = 0.2;
 
@@ -107,19 +107,9 @@ export class TextIndex {
   search(text: string, accept: (slot: number) => boolean): readonly Match[] | undefined {
     const terms = [...new Set(tokenize(text, true))].slice(0, MAX_QUERY_TERMS);
     if (terms.length === 0) return undefined;
-    const found: number[] = [];
-    const scores = this.#scores;
+    const ranking: Ranking = { scores: this.#scores, found: [], accept };
     const queue: QueryTerm[] = [];
     let ideal = 0;
-    const score = (posting: number, weight: number) => {
-      const slot = slotOf(posting);
-      const before = scores[slot] as number;
-      if (before === 0) {
-        if (found.length >= MAX_RANKED || !accept(slot)) return;
-        found.push(slot);
-      }
-      scores[slot] = before + weight * impactOf(posting);
-    };
     for (const term of terms) {
       const list = this.#postings.get(term);
       if (list === undefined) continue;
@@ -127,23 +117,38 @@ export class TextIndex {
       const weight = Math.log(1 + (this.#documents - Math.min(frequency, this.#documents) + 0.5) / (frequency + 0.5));
       ideal += weight;
       if (typeof list === "number") {
-        score(list, weight);
+        rankPosting(ranking, list, weight);
         continue;
       }
       const { data, sorted, length } = list.read();
-      for (let at = sorted; at < length; at++) score(data[at] as number, weight);
+      for (let at = sorted; at < length; at++) rankPosting(ranking, data[at] as number, weight);
       queue.push({ weight, data, at: sorted - 1 });
     }
-    rankByImpact(queue, score);
-    const matches = found.map((slot) => ({ slot, score: toRelevance(scores[slot] as number, ideal) }));
-    for (const slot of found) scores[slot] = 0;
-    const best = matches.reduce((most, match) => Math.max(most, match.score), 0);
-    return matches.filter((match) => match.score >= best * CUTOFF);
+    rankByImpact(queue, ranking);
+    return takeRelevant(ranking, ideal);
   }
 }
 
+interface Ranking {
+  /** By slot; 0 for a document that was not found. */
+  readonly scores: Float64Array;
+  readonly found: number[];
+  readonly accept: (slot: number) => boolean;
+}
+
+/** Once enough documents are found, only their scores grow. */
+function rankPosting({ scores, found, accept }: Ranking, posting: number, weight: number): void {
+  const slot = slotOf(posting);
+  const before = scores[slot] as number;
+  if (before === 0) {
+    if (found.length >= MAX_RANKED || !accept(slot)) return;
+    found.push(slot);
+  }
+  scores[slot] = before + weight * impactOf(posting);
+}
+
 /** Postings of one impact at a time, those that add most to a score first. */
-function rankByImpact(queue: readonly QueryTerm[], score: (posting: number, weight: number) => void): void {
+function rankByImpact(queue: readonly QueryTerm[], ranking: Ranking): void {
   for (let left = MAX_READ; left > 0; ) {
     let next: QueryTerm | undefined;
     let most = 0;
@@ -161,10 +166,23 @@ function rankByImpact(queue: readonly QueryTerm[], score: (posting: number, weig
     for (; at >= 0 && left > 0; at--, left--) {
       const posting = data[at] as number;
       if (impactOf(posting) !== impact) break;
-      score(posting, weight);
+      rankPosting(ranking, posting, weight);
     }
     next.at = at;
   }
+}
+
+/** Resets the scores for the next query. */
+function takeRelevant({ scores, found }: Ranking, ideal: number): readonly Match[] {
+  let best = 0;
+  for (const slot of found) best = Math.max(best, scores[slot] as number);
+  const matches: Match[] = [];
+  for (const slot of found) {
+    const score = scores[slot] as number;
+    scores[slot] = 0;
+    if (score >= best * CUTOFF) matches.push({ slot, score: toRelevance(score, ideal) });
+  }
+  return matches;
 }
 
 /** What a document would need that has every word of the query in its name. */

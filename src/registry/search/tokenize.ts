@@ -5,6 +5,8 @@
  */
 
 const WORD = /[\p{L}\p{N}]+/gu;
+/** Also splits `WeatherTool` and `bookFlight`. */
+const ASCII_WORD = /[A-Z]*[a-z0-9]+|[A-Z]+/g;
 const CAMEL_CASE = /(\p{Ll}|\p{N})(?=\p{Lu})/gu;
 const NON_ASCII = /[^\0-\x7f]/;
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]+/gu;
@@ -21,6 +23,10 @@ const STOP_WORDS = new Set(
 /** Terms in order, repeated as often as they occur. `forQuery`: without the single characters that pairs cover. */
 export function tokenize(text: string, forQuery = false): readonly string[] {
   const terms: string[] = [];
+  if (!NON_ASCII.test(text)) {
+    for (const word of text.match(ASCII_WORD) ?? []) addWord(word.toLowerCase(), terms);
+    return terms;
+  }
   for (const [word] of text.normalize("NFKC").replaceAll(CAMEL_CASE, "$1 ").toLowerCase().matchAll(WORD)) {
     if (NON_ASCII.test(word)) addMixed(word, forQuery, terms);
     else addWord(word, terms);
@@ -28,9 +34,17 @@ export function tokenize(text: string, forQuery = false): readonly string[] {
   return terms;
 }
 
+/** Most words are known: agents are described with the same ones. */
+const stems = new Map<string, string>();
+const MAX_STEMS = 20_000;
+
 function addWord(word: string, terms: string[]): void {
-  if (STOP_WORDS.has(word)) return;
-  terms.push(stem(word).slice(0, MAX_TERM_LENGTH));
+  let term = stems.get(word);
+  if (term === undefined) {
+    term = STOP_WORDS.has(word) ? "" : stem(word).slice(0, MAX_TERM_LENGTH);
+    if (stems.size < MAX_STEMS) stems.set(word, term);
+  }
+  if (term !== "") terms.push(term);
 }
 
 /** Runs of unspaced script, and what is between them. */
