@@ -56,6 +56,27 @@ describe("doctor on the agents of a configuration", () => {
     expect(claims["interface GRPC 1.0"]).toMatch(/^ok: /);
   });
 
+  it("also probes what others registered at the running server, and each agent once", async () => {
+    const other = await startServer({ agents: { foreign: createEchoAgent() }, grpcPort: false });
+    const server = await startServer({ agents: { echo: createEchoAgent() }, registry: { allowPrivateTargets: true } });
+    const card = `${other.url}/agents/foreign/.well-known/agent-card.json`;
+    const body = JSON.stringify({ url: card, visibility: "public" });
+    const headers = { "content-type": "application/json" };
+    const registered = await fetch(`${server.url}/registry/agents`, { method: "POST", headers, body });
+    expect(registered.status).toBe(201);
+    const text = `server: { port: ${server.port} }\nagents: { echo: { use: echo } }\n`;
+    const guarded = await probe(text);
+    expect(guarded.agents.map(({ source, status, url }) => [source, status, url])).toEqual([
+      ["configuration", "ok", `${server.url}/agents/echo/.well-known/agent-card.json`],
+      [server.url, "not-checked", card],
+    ]);
+    const allowed = await probe(text, "--allow-private-targets");
+    expect(allowed.code).toBe(0);
+    const claims = claimsOf(allowed.agents[1]);
+    expect(Object.values(claims).filter((claim) => claim.startsWith("wrong"))).toEqual([]);
+    expect(claims["interface JSONRPC 1.0"]).toMatch(/^ok: /);
+  });
+
   it("probes the upstream of a remote agent with the credentials of the configuration, and tells when they are refused", async () => {
     const server = await startServer({
       agents: { echo: createEchoAgent() },
