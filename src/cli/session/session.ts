@@ -1,4 +1,4 @@
-import type { ClientTlsOptions } from "../../auth/login/client-certificate.ts";
+import { type ClientTlsOptions, withoutCertificate } from "../../auth/login/client-certificate.ts";
 import type { FetchedCard } from "../../client/card/fetch-card.ts";
 import { describeVerification } from "../../client/card/verify-card.ts";
 import { ConnectionError } from "../../client/errors.ts";
@@ -108,9 +108,11 @@ export async function resolveCard(session: Session): Promise<FetchedCard> {
     );
   }
   if (settings.insecure) disableCertificateChecks(session);
-  session.tls = await readTlsOptions(settings);
+  const tls = await readTlsOptions(settings);
+  session.tls = tls && withoutCertificate(tls);
   const { fetchCard } = await import("../../client/index.ts");
   const read = async (target: string) => {
+    session.tls = tls && (mayPresentCertificate(settings, target) ? tls : withoutCertificate(tls));
     const stored = await findStoredLogin(session, originOfTarget(target), undefined);
     return fetchCard(target, {
       signal: stop.signal,
@@ -137,6 +139,13 @@ export async function resolveCard(session: Session): Promise<FetchedCard> {
   } catch (error) {
     throw toCardError(error);
   }
+}
+
+/** Not to an agent that a registry chose, unless it is where the user expects it. */
+function mayPresentCertificate({ agentCard, credentialOrigin, registry }: Settings, target: string): boolean {
+  if (target === agentCard) return true;
+  const origin = originOf(target);
+  return credentialOrigin.includes(origin) || (registry !== undefined && originOf(registry) === origin);
 }
 
 /** The client reports one error for all unusable cards; the exit code depends on whether there was a card at all. */
