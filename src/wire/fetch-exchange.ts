@@ -39,7 +39,7 @@ function redactUrl(url: string): string {
  * Everything that can end a call early meets here, so that the first reason wins: a carrier only ever reports an abort.
  * (`AbortSignal.any` would do for the signals, but keeps each call alive as long as a long-lived caller's signal.)
  */
-export class CallStop {
+class CallStop {
   readonly #callerSignal: AbortSignal | undefined;
   #timer: NodeJS.Timeout | undefined;
   reason: StopReason | undefined;

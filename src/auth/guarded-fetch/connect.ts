@@ -13,7 +13,7 @@ import {
 } from "./target-policy.ts";
 
 /** All addresses of a name. */
-export type Lookup = (hostname: string) => Promise<readonly string[]>;
+type Lookup = (hostname: string) => Promise<readonly string[]>;
 
 export interface ConnectionOptions extends TargetPolicyOptions {
   /** All addresses of a name. Default: the system's resolver. */

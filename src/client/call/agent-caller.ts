@@ -21,7 +21,7 @@ import type { CallSettings, UnaryOperation } from "../transport/transport.ts";
 import { followTask } from "./follow.ts";
 import { type CallSetup, callWithRetries, type JoinedSignal, joinSignals, pollTask } from "./retry.ts";
 
-export interface CallerOptions extends CallOptions {
+interface CallerOptions extends CallOptions {
   /** In place of `signal`, for streams: belongs to this call alone, and is also aborted when the stream is left. */
   readonly controller?: AbortController;
 }
