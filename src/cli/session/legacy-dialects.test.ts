@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { DIALECT_NAMES } from "../../client/dialect-names.ts";
 import { DIALECTS } from "../../client/dialects.ts";
+import { type Handler, openStream, sendJson, startFakeAgent } from "../../client/testing/fake-agent.ts";
 import { startTestAgent, type TestAgent } from "../testing/agent-server.ts";
 import { runInProcess } from "../testing/run-in-process.ts";
 
@@ -121,5 +122,66 @@ describe("older dialects", () => {
     const usual = await runInProcess(...send);
     expect(usual.stderr.match(/--debug shows what was lost/g)).toHaveLength(1);
     expect(usual.stderr).not.toContain("Loss:");
+  });
+});
+
+describe("an agent of an older dialect that cannot repeat what was missed", () => {
+  const CARD = {
+    name: "Old",
+    description: "From another time.",
+    version: "1",
+    capabilities: { streaming: true },
+    defaultInputModes: ["text/plain"],
+    defaultOutputModes: ["text/plain"],
+    skills: [{ id: "s", name: "S" }],
+    authentication: { schemes: ["bearer"] },
+  };
+
+  /** Serves its card where older versions had it. */
+  const startOldAgent = (handler: Handler) =>
+    startFakeAgent(
+      (request, response) => {
+        if (!request.path.startsWith("/.well-known")) return handler(request, response);
+        if (request.path !== "/.well-known/agent.json") response.writeHead(404).end();
+        else sendJson(response, { ...CARD, url: `http://${request.headers.host}/a2a` });
+      },
+      { cardless: true },
+    );
+
+  it("is polled by task subscribe where it has no subscriptions", async () => {
+    const states = ["working", "completed"];
+    await using server = await startOldAgent(({ path }, response) => {
+      if (path !== "/a2a/tasks/t1") sendJson(response, { detail: "Not Found" }, 404);
+      else sendJson(response, { id: "t1", contextId: "c1", status: { state: states.shift() ?? "completed" } });
+    });
+    const dialect = ["--dialect", "tasks-rest"];
+    const { code, stdout } = await runInProcess("task", "subscribe", "-a", server.url, "t1", "-o", "json", ...dialect);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ id: "t1", status: { state: "TASK_STATE_COMPLETED" } });
+    expect(states).toEqual([]);
+  });
+
+  it("has its task read again by task subscribe after a break", async () => {
+    const frame = (result: object) => `data: ${JSON.stringify({ jsonrpc: "2.0", id: 1, result })}\n\n`;
+    const chunk = (text: string, append: boolean) =>
+      frame({ id: "t1", artifact: { index: 0, append, parts: [{ type: "text", text }] } });
+    let streams = 0;
+    await using server = await startOldAgent(({ rpc: { method } }, response) => {
+      if (method === "tasks/get") {
+        const artifacts = [{ index: 0, parts: [{ type: "text", text: "one two three" }] }];
+        const task = { id: "t1", sessionId: "c1", status: { state: "completed" }, artifacts };
+        return sendJson(response, { jsonrpc: "2.0", id: 1, result: task });
+      }
+      openStream(response);
+      if (++streams === 1) response.write(chunk("one ", false), () => setImmediate(() => response.destroy()));
+      else response.end(chunk("three", true) + frame({ id: "t1", status: { state: "completed" }, final: true }));
+    });
+    const { code, stdout } = await runInProcess("task", "subscribe", "-a", server.url, "t1", "-o", "json");
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      status: { state: "TASK_STATE_COMPLETED" },
+      artifacts: [{ parts: [{ text: "one two three" }] }],
+    });
+    expect(server.methods().at(-1)).toBe("tasks/get");
   });
 });
