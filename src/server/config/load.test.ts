@@ -5,7 +5,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { YamlDocument } from "../../yaml/document.ts";
 import { ConfigError } from "../../yaml/problems.ts";
+import { effectiveConfig } from "./describe.ts";
 import { type ConfigOverrides, loadConfig, parseConfig, readJson } from "./load.ts";
+import { collectConfigSecrets } from "./secrets.ts";
 
 const folder = "/srv/project";
 const parse = (text: string, environment: Record<string, string> = {}, overrides: ConfigOverrides = {}) =>
@@ -82,6 +84,17 @@ describe("a configuration", () => {
         timeoutMs: 10_000,
         hmac: undefined,
         jwt: undefined,
+      },
+      registry: {
+        peers: [],
+        registerWith: [],
+        allowPrivateTargets: undefined,
+        visibility: "private",
+        refreshMs: 600_000,
+        agentsPerOwner: 10_000,
+        agents: 200_000,
+        signatures: "prefer",
+        jkuOrigins: undefined,
       },
       times: { cancelGraceMs: 5_000, idempotencyMs: 86_400_000, compactAfterMs: 86_400_000, pruneAfterMs: undefined },
       log: { level: "info", pretty: undefined },
@@ -394,7 +407,6 @@ describe("what is wrong with a configuration", () => {
 
   it.each([
     ["channels: []", "channels"],
-    ["registry: {}", "registry"],
     ["telemetry: {}", "telemetry"],
   ])("says that %s is not available in this version", (line, path) => {
     expect(problemsOf(`${ECHO}${line}`)).toEqual([expect.stringContaining(`${path}: not available in this version`)]);
@@ -429,6 +441,33 @@ agents:
   });
 });
 
+describe("registries where the agents are registered", () => {
+  const read = (text: string, overrides = {}) => parse(`${ECHO}${text}`, {}, overrides).registry;
+
+  it("are those of the file, then those of the command line", () => {
+    const overrides = { registerWith: ["http://127.0.0.1:4000/"] };
+    expect(read("", overrides)).toMatchObject({ registerWith: ["http://127.0.0.1:4000"] });
+    const credentials = { bearer: "s3cret-value" };
+    const file =
+      "registry: { registerWith: [https://a.example, { url: https://b.example/, credentials: { bearer: s3cret-value } }] }";
+    expect(read(file, overrides)).toMatchObject({
+      registerWith: ["https://a.example", { url: "https://b.example", credentials }, "http://127.0.0.1:4000"],
+    });
+    const config = parse(`${ECHO}${file}`);
+    expect(collectConfigSecrets(config)).toContain("s3cret-value");
+    expect(JSON.stringify(effectiveConfig(config))).not.toContain("s3cret-value");
+    expect(effectiveConfig(config)["registry.registerWith"]?.value).toEqual(["https://a.example", "https://b.example"]);
+    expect(read("registry: false", overrides)).toBe(false);
+  });
+
+  it("are addresses without logins", () => {
+    const message = "must be an http or https address without login, query or fragment";
+    expect(problemsOf(`${ECHO}registry: { registerWith: ["https://me:pw@a.example"] }`)).toEqual([
+      expect.stringContaining(`registry.registerWith[0]: ${message}`),
+    ]);
+  });
+});
+
 describe("a configuration with everything that is planned", () => {
   const text = `
 server: { host: 127.0.0.1, port: 4000, publicUrl: https://agents.example.com }
@@ -453,7 +492,6 @@ registry: { peers: [] }
     const problems = problemsOf(text, { ALICE_KEY: "a", TELEGRAM_TOKEN: "t" });
     expect(problems.map((problem) => problem.split(": ").slice(1).join(" "))).toEqual([
       "channels not available in this version (chat channels)",
-      "registry not available in this version (the registry)",
     ]);
   });
 });
