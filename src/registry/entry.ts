@@ -17,7 +17,7 @@ export const HEALTHS = ["up", "unknown", "stale", "dead"] as const;
 export type Health = (typeof HEALTHS)[number];
 
 /** `server`: an agent of this server, which is never stored. */
-export type Source = "server" | "url" | "inline";
+type Source = "server" | "url" | "inline";
 
 /** What validation found wrong with a card that can be used all the same. */
 export interface CardFinding {
@@ -66,7 +66,7 @@ export interface RegistryEntry {
 }
 
 /** Ids of agents of this server are readable, and no other id can be one of them. */
-export const SERVER_ID_PREFIX = "self.";
+const SERVER_ID_PREFIX = "self.";
 
 export function serverEntryId(name: string): string {
   return `${SERVER_ID_PREFIX}${name}`;

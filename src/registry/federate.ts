@@ -210,7 +210,7 @@ function describeFailure(error: unknown): string {
   return error instanceof GuardedFetchError ? error.code : "unreachable";
 }
 
-export function toReferral(peer: string): JsonObject {
+function toReferral(peer: string): JsonObject {
   const place = new URL(peer);
   const segments = [place.port, ...place.pathname.split("/")].filter((segment) => /^[A-Za-z0-9._-]+$/.test(segment));
   return {

@@ -12,7 +12,7 @@ export interface Query {
   readonly filter: Filter;
 }
 
-export const FEDERATIONS = ["auto", "referrals", "none"] as const;
+const FEDERATIONS = ["auto", "referrals", "none"] as const;
 
 export interface SearchRequest {
   readonly query: Query & { readonly text: string };
@@ -53,7 +53,7 @@ const MAX_URL_LENGTH = 2_048;
 const MAX_VALUES = 100;
 const MAX_FACETS = 20;
 const MAX_BUCKETS = 1_000;
-export const MAX_TTL_SECONDS = 7 * 24 * 60 * 60;
+const MAX_TTL_SECONDS = 7 * 24 * 60 * 60;
 
 /** Keys of a filter: paths into the catalog entry, and shorter names for what agents are chosen by. */
 const FIELDS: Readonly<Record<string, Field>> = {

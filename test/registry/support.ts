@@ -5,7 +5,7 @@ import type { ServeOptions } from "../../src/server/serve.ts";
 import { listen, startServer } from "../support/lifecycle.ts";
 import { type RawReply, sendRaw } from "../support/raw-http.ts";
 
-export const weather = defineAgent({
+const weather = defineAgent({
   name: "Weather",
   description: "Weather forecasts for every city.",
   version: "1.0.0",

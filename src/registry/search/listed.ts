@@ -21,7 +21,7 @@ export interface Listed {
 
 export const INDEXED_FIELDS = ["skill", "tag", "publisher", "dialect", "binding", "mode"] as const;
 export type IndexedField = (typeof INDEXED_FIELDS)[number];
-export const PLAIN_FIELDS = ["type", "identifier", "displayName", "version", "health"] as const;
+const PLAIN_FIELDS = ["type", "identifier", "displayName", "version", "health"] as const;
 export type PlainField = (typeof PLAIN_FIELDS)[number];
 export type Field = IndexedField | PlainField;
 

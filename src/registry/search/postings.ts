@@ -4,7 +4,7 @@
  */
 
 const SLOT_BITS = 27;
-export const MAX_SLOTS = 2 ** SLOT_BITS;
+const MAX_SLOTS = 2 ** SLOT_BITS;
 const SLOT_MASK = MAX_SLOTS - 1;
 /** With the slot it still is a small integer of the engine. */
 export const MAX_IMPACT = 15;

@@ -1,4 +1,4 @@
-import type { Health, RegistryEntry } from "../entry.ts";
+import type { RegistryEntry } from "../entry.ts";
 import {
   CARD_MEDIA_TYPE,
   type Field,
@@ -86,12 +86,6 @@ export class SearchIndex {
     this.remove(entry.id);
     this.#add(listed, textsOf(entry.card));
     return listed;
-  }
-
-  /** Health changes often and moves nothing. */
-  setHealth(id: string, health: Health): void {
-    const listed = this.get(id);
-    if (listed !== undefined) (listed as { health: Health }).health = health;
   }
 
   remove(id: string): boolean {

@@ -412,6 +412,17 @@ describe("what is wrong with a configuration", () => {
     expect(problemsOf(`${ECHO}${line}`)).toEqual([expect.stringContaining(`${path}: not available in this version`)]);
   });
 
+  it.each([
+    ["registry: true", "registry: must be false or the settings of the registry"],
+    ["registry: { peer: [] }", 'registry.peer: unknown key; did you mean "peers"?'],
+    ["registry: { peers: [ftp://a] }", "registry.peers[0]: must be an http or https address"],
+    ["registry: { refresh: often }", "registry.refresh: must be a duration"],
+    ["registry: { visibility: all }", "registry.visibility: must be one of private, public"],
+    ["registry: { agents: 0 }", "registry.agents: must be 1 or more"],
+  ])("refuses %s", (line, message) => {
+    expect(problemsOf(`${ECHO}${line}`)).toEqual([expect.stringContaining(message)]);
+  });
+
   it("is told all at once, in the order of the file", () => {
     const problems = problemsOf(`server: { port: x, hots: y }
 default: nobody
