@@ -2,7 +2,7 @@
 
 import { existsSync, statSync } from "node:fs";
 import type { FetchedCard } from "../../client/card/fetch-card.ts";
-import { ConnectionError, redactUrl } from "../../client/errors.ts";
+import { ConnectionError, failedBeforeSending, redactUrl } from "../../client/errors.ts";
 import { parseReference, type RegistryReference } from "../../client/registry/reference.ts";
 import {
   type RegistryClient,
@@ -80,7 +80,7 @@ interface LookedUp {
   readonly agents: readonly RegistryEntry[];
 }
 
-/** Undefined if `-a` is an address, or a word that no registry knows, which may be the name of a host. */
+/** Undefined if `-a` is an address; without agents for a word that the registry does not know: it may be a host. */
 async function lookUp(session: Session, agentCard: string): Promise<LookedUp | undefined> {
   const reference = isFile(agentCard) ? undefined : parseReference(agentCard);
   if (reference === undefined) return undefined;
@@ -99,7 +99,7 @@ async function lookUp(session: Session, agentCard: string): Promise<LookedUp | u
       { cause: error },
     );
   }
-  if (agents.length === 0 && mayBeHost && !isGiven) return undefined;
+  if (agents.length === 0 && mayBeHost && !isGiven) return { registry: url, agents };
   const best = requireOne(reference, agents, url);
   return { registry: url, agents: "skill" in reference ? agents : [best] };
 }
@@ -190,6 +190,12 @@ type ReadCard = (target: string) => Promise<FetchedCard>;
 export async function readNamedCard(session: Session, agentCard: string, read: ReadCard): Promise<FetchedCard> {
   const found = await lookUp(session, agentCard);
   if (found === undefined) return read(agentCard);
+  if (found.agents.length === 0) {
+    return read(agentCard).catch((error: unknown) => {
+      const isUnknownHost = ConnectionError.is(error) && error.code === "unreachable" && failedBeforeSending(error);
+      throw isUnknownHost ? notFoundError(parseReference(agentCard) as RegistryReference, found.registry) : error;
+    });
+  }
   const { agents, registry } = found;
   for (const [at, entry] of agents.entries()) {
     try {
