@@ -225,12 +225,12 @@ function useFound(session: Session, entry: RegistryEntry, registry: string): voi
   output.info(
     safeLine(`Using ${entry.displayName}, ${redactUrl(place)}, from the registry at ${redactUrl(registry)}.`),
   );
-  const repeatedFlags = settings.repeatedFlags.map((word, at, all) => (all[at - 1] === "-a" ? place : word));
+  const named = settings.agentCardFlag === undefined ? {} : { agentCardFlag: entry.url };
   const isTrusted = createCredentialGate({ cardUrl: registry, credentialOrigins: settings.credentialOrigin });
   const { apiKey, authCode, bearer, keys, svcParam } = settings;
   const hasAny = (apiKey ?? authCode ?? bearer ?? keys) !== undefined || svcParam.length > 0;
   // An inline card is at no address that a later command could name.
-  session.settings = entry.url === undefined ? settings : { ...settings, repeatedFlags };
+  session.settings = entry.url === undefined ? settings : { ...settings, ...named };
   if (!hasAny || isTrusted({ url: place })) return;
   const { origin } = new URL(place);
   output.warn(
