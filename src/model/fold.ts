@@ -16,9 +16,25 @@ export class FoldError extends Error {
   }
 }
 
-interface OpenArtifact {
+/** An artifact that is still written. */
+export interface OpenArtifact {
   artifact: Omit<Artifact, "parts">;
   parts: Part[];
+}
+
+/** Adds a chunk, or what replaces the artifact. */
+export function addArtifactUpdate(
+  artifacts: Map<string, OpenArtifact>,
+  { append, artifact }: Pick<TaskArtifactUpdate, "append" | "artifact">,
+): void {
+  const open = append === true ? artifacts.get(artifact.artifactId) : undefined;
+  if (open === undefined) {
+    artifacts.set(artifact.artifactId, { artifact, parts: artifact.parts.slice() });
+    return;
+  }
+  appendParts(open.parts, artifact.parts);
+  const described = mergeDescription(open.artifact, artifact);
+  if (described !== undefined) open.artifact = described;
 }
 
 /** The metadata of a task after a status update: all of an update's metadata but its usage is about the update alone. */
@@ -128,14 +144,7 @@ export class TaskFold {
     this.#status = task.status;
     this.#metadata = task.metadata;
     for (const message of task.history ?? []) this.#remember(message);
-    for (const artifact of task.artifacts ?? []) {
-      this.#open(artifact);
-    }
-  }
-
-  #open(artifact: Artifact): void {
-    this.#artifacts ??= new Map();
-    this.#artifacts.set(artifact.artifactId, { artifact, parts: artifact.parts.slice() });
+    for (const artifact of task.artifacts ?? []) this.#addArtifact({ artifact });
   }
 
   #applyStatus({ metadata, status }: TaskStatusUpdate, received: Message | undefined): void {
@@ -155,16 +164,9 @@ export class TaskFold {
     for (const old of forgotten) this.#historySize -= messageSize(old);
   }
 
-  #addArtifact(update: TaskArtifactUpdate): void {
-    const { artifact } = update;
-    const open = update.append === true ? this.#artifacts?.get(artifact.artifactId) : undefined;
-    if (open === undefined) {
-      this.#open(artifact);
-      return;
-    }
-    appendParts(open.parts, artifact.parts);
-    const described = mergeDescription(open.artifact, artifact);
-    if (described !== undefined) open.artifact = described;
+  #addArtifact(update: Pick<TaskArtifactUpdate, "append" | "artifact">): void {
+    this.#artifacts ??= new Map();
+    addArtifactUpdate(this.#artifacts, update);
   }
 }
 
@@ -180,7 +182,8 @@ function toArtifacts(artifacts: ReadonlyMap<string, OpenArtifact>): Artifact[] {
   return all;
 }
 
-function appendParts(parts: Part[], added: readonly Part[]): void {
+/** Adjacent plain texts become one part. */
+export function appendParts(parts: Part[], added: readonly Part[]): void {
   let start = 0;
   const last = parts.at(-1);
   const first = added[0];

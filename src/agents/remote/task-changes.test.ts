@@ -68,6 +68,17 @@ function foldedText(frames: readonly StreamFrame[]): string {
   return (artifact?.parts ?? []).map((part) => ("text" in part ? part.text : "")).join("");
 }
 
+/** Characters of all events together: nothing may be stored twice. */
+function emittedText(frames: readonly StreamFrame[]): number {
+  const artifacts = frames.flatMap(({ event }) => {
+    if ("task" in event) return event.task.artifacts ?? [];
+    return "artifactUpdate" in event ? [event.artifactUpdate.artifact] : [];
+  });
+  return artifacts
+    .flatMap(({ parts }) => parts)
+    .reduce((sum, part) => sum + ("text" in part ? part.text.length : 0), 0);
+}
+
 test("however chunks and snapshots alternate, the changes fold to the newest text", () => {
   const step = fc.record({ text: fc.string({ maxLength: 4 }), kind: fc.constantFrom("chunk", "snapshot", "both") });
   fc.assert(
@@ -85,6 +96,20 @@ test("however chunks and snapshots alternate, the changes fold to the newest tex
         seen.push(...changes.apply(kind === "both" ? [chunk, snapshot] : [kind === "chunk" ? chunk : snapshot]));
       }
       expect(foldedText(seen)).toBe(text);
+      expect(emittedText(seen)).toBe(text.length);
     }),
   );
+});
+
+test("chunks that are parts of their own at the peer are not repeated", () => {
+  const changes = new TaskChanges();
+  const chunk = (text: string, append: boolean) =>
+    frameOf({ artifactUpdate: { ...PLACE, artifact: { artifactId: "a", parts: [{ text }] }, append } });
+  const seen = [
+    ...changes.apply([frameOf({ task: { ...taskOf([]), artifacts: [] } }), chunk("one ", false), chunk("two", true)]),
+    ...changes.apply([frameOf({ task: taskOf(["one ", "two"]) })]),
+    ...changes.apply([chunk(" three", true), frameOf({ task: taskOf(["one ", "two", " three"]) })]),
+  ];
+  expect(seen).toHaveLength(4);
+  expect(foldedText(seen)).toBe("one two three");
 });

@@ -1,5 +1,6 @@
 import { ProtocolError } from "../../model/errors.ts";
 import type { TaskEvent } from "../../model/event.ts";
+import { addArtifactUpdate, appendParts, type OpenArtifact } from "../../model/fold.ts";
 import type { Part } from "../../model/message.ts";
 import type { StreamFrame } from "../../model/operation.ts";
 import { type Artifact, isInterrupted, isTerminal, type TaskStatus, withParts } from "../../model/task.ts";
@@ -15,8 +16,8 @@ export class TaskChanges {
   #status: TaskStatus | undefined;
   #isSettled = false;
   #isEnded = false;
-  /** Artifacts as the newest snapshot has them; those that were updated since are not in it. */
-  readonly #artifacts = new Map<string, Artifact>();
+  /** As the newest snapshot has them, with what was added since: in some dialects every status is a snapshot. */
+  readonly #artifacts = new Map<string, OpenArtifact>();
 
   get taskId(): string | undefined {
     return this.#taskId;
@@ -41,7 +42,7 @@ export class TaskChanges {
     const isFirst = this.#taskId === undefined;
     this.#checkTask(event);
     if ("artifactUpdate" in event) {
-      this.#artifacts.delete(event.artifactUpdate.artifact.artifactId);
+      addArtifactUpdate(this.#artifacts, event.artifactUpdate);
       changes.push(frame);
       return;
     }
@@ -51,8 +52,8 @@ export class TaskChanges {
       return;
     }
     const { artifacts = [], contextId, id: taskId, status } = event.task;
-    const known = isFirst ? this.#artifacts : new Map(this.#artifacts);
-    for (const artifact of artifacts) this.#artifacts.set(artifact.artifactId, artifact);
+    const known = new Map(this.#artifacts);
+    for (const artifact of artifacts) addArtifactUpdate(this.#artifacts, { artifact });
     const before = this.#status;
     this.#setStatus(status);
     if (isFirst) {
@@ -96,13 +97,19 @@ function toFrames(events: readonly TaskEvent[], number: number | undefined): rea
 
 type ArtifactChange = { readonly artifact: Artifact; readonly append?: boolean };
 
-function changeOf(before: Artifact | undefined, now: Artifact): ArtifactChange | undefined {
+function changeOf(before: OpenArtifact | undefined, now: Artifact): ArtifactChange | undefined {
   if (before === undefined) return { artifact: now };
-  const { parts: partsBefore, ...headBefore } = before;
-  const { parts, ...head } = now;
-  const added = isSame(headBefore, head) ? addedParts(partsBefore, parts) : undefined;
+  if (!isSame(withParts(before.artifact, []), withParts(now, []))) return { artifact: now };
+  // Chunks that were joined here may be apart at the peer.
+  const added = addedParts(before.parts, now.parts) ?? addedParts(joinTexts(before.parts), joinTexts(now.parts));
   if (added === undefined) return { artifact: now };
-  return added.length === 0 ? undefined : { artifact: withParts(head, added), append: true };
+  return added.length === 0 ? undefined : { artifact: withParts(now, added), append: true };
+}
+
+function joinTexts(parts: readonly Part[]): readonly Part[] {
+  const joined: Part[] = [];
+  for (const part of parts) appendParts(joined, [part]);
+  return joined;
 }
 
 /** Parts that follow those of before; undefined if something else has changed. The last text may have grown. */
