@@ -110,7 +110,7 @@ describe("paths and methods", () => {
     const metrics = await ask("GET", "/metrics");
     expect(metrics.headers["content-type"]).toMatch(/^text\/plain; version=0\.0\.4/);
     for (const line of metrics.text.trimEnd().split("\n")) {
-      expect(line).toMatch(/^(?:# (?:HELP|TYPE) dragoman_\w+ .+|dragoman_\w+ \d+)$/);
+      expect(line).toMatch(/^(?:# (?:HELP|TYPE) dragoman_\w+ .+|dragoman_\w+(?:\{\w+="\w+"\})? \d+)$/);
     }
   });
 });

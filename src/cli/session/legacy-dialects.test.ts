@@ -176,7 +176,8 @@ describe("an agent of an older dialect that cannot repeat what was missed", () =
       if (++streams === 1) response.write(chunk("one ", false), () => setImmediate(() => response.destroy()));
       else response.end(chunk("three", true) + frame({ id: "t1", status: { state: "completed" }, final: true }));
     });
-    const { code, stdout } = await runInProcess("task", "subscribe", "-a", server.url, "t1", "-o", "json");
+    const chosen = ["-a", server.url, "--a2a-version", "0.1"];
+    const { code, stdout } = await runInProcess("task", "subscribe", ...chosen, "t1", "-o", "json");
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({
       status: { state: "TASK_STATE_COMPLETED" },

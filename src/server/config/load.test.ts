@@ -5,9 +5,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { YamlDocument } from "../../yaml/document.ts";
 import { ConfigError } from "../../yaml/problems.ts";
-import { effectiveConfig } from "./describe.ts";
 import { type ConfigOverrides, loadConfig, parseConfig, readJson } from "./load.ts";
-import { collectConfigSecrets } from "./secrets.ts";
 
 const folder = "/srv/project";
 const parse = (text: string, environment: Record<string, string> = {}, overrides: ConfigOverrides = {}) =>
@@ -449,33 +447,6 @@ agents:
   it("never shows what a variable held", () => {
     const [problem] = problemsOf(`${ECHO}server: { port: "\${TOKEN}" }`, { TOKEN: "s3cret" });
     expect(problem).toBe("dragoman.yaml:2:17: server.port: must be a number, not text");
-  });
-});
-
-describe("registries where the agents are registered", () => {
-  const read = (text: string, overrides = {}) => parse(`${ECHO}${text}`, {}, overrides).registry;
-
-  it("are those of the file, then those of the command line", () => {
-    const overrides = { registerWith: ["http://127.0.0.1:4000/"] };
-    expect(read("", overrides)).toMatchObject({ registerWith: ["http://127.0.0.1:4000"] });
-    const credentials = { bearer: "s3cret-value" };
-    const file =
-      "registry: { registerWith: [https://a.example, { url: https://b.example/, credentials: { bearer: s3cret-value } }] }";
-    expect(read(file, overrides)).toMatchObject({
-      registerWith: ["https://a.example", { url: "https://b.example", credentials }, "http://127.0.0.1:4000"],
-    });
-    const config = parse(`${ECHO}${file}`);
-    expect(collectConfigSecrets(config)).toContain("s3cret-value");
-    expect(JSON.stringify(effectiveConfig(config))).not.toContain("s3cret-value");
-    expect(effectiveConfig(config)["registry.registerWith"]?.value).toEqual(["https://a.example", "https://b.example"]);
-    expect(read("registry: false", overrides)).toBe(false);
-  });
-
-  it("are addresses without logins", () => {
-    const message = "must be an http or https address without login, query or fragment";
-    expect(problemsOf(`${ECHO}registry: { registerWith: ["https://me:pw@a.example"] }`)).toEqual([
-      expect.stringContaining(`registry.registerWith[0]: ${message}`),
-    ]);
   });
 });
 
