@@ -2,7 +2,6 @@ import { toStream } from "../agents/child-task.ts";
 import type { AgentDirectory, AgentTarget, CallableAgent, ResolveOptions } from "../agents/directory.ts";
 import type { AgentChooser } from "../agents/remote/found-agents.ts";
 import type { AgentCaller } from "../client/call/agent-caller.ts";
-import { connectCaller } from "../client/connect.ts";
 import { ConnectionError, redactUrl } from "../client/errors.ts";
 import { abilitiesWithout } from "../dialects/shared/abilities.ts";
 import { ProtocolError } from "../model/errors.ts";
@@ -19,8 +18,8 @@ const CARDS_MS = 10_000;
 interface DirectoryOptions {
   readonly services: ReadonlyMap<string, ServedAgentService>;
   readonly upstreams: Pick<Upstreams, "readMissingCards">;
-  /** Default: `connectCaller`. URLs are those that the operator has written. */
-  readonly connect?: (url: string) => Promise<AgentCaller>;
+  /** URLs are those that the operator has written. */
+  readonly connect: (url: string) => Promise<AgentCaller>;
   /** Looks for agents of other servers; absent if there is no registry. */
   readonly chooser?: AgentChooser;
 }
@@ -28,12 +27,7 @@ interface DirectoryOptions {
 type Asking = Parameters<AgentDirectory["resolve"]>[1];
 
 /** The agents of a server as its runs call them, as the caller of the run, and others by their URLs. */
-export function createAgentDirectory({
-  services,
-  upstreams,
-  connect = connectCaller,
-  chooser,
-}: DirectoryOptions): AgentDirectory {
+export function createAgentDirectory({ services, upstreams, connect, chooser }: DirectoryOptions): AgentDirectory {
   const connections = new Map<string, Promise<AgentCaller>>();
 
   function findByName(name: string): CallableAgent {

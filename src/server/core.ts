@@ -24,6 +24,7 @@ import { createCardSigner, loadServerKeys, type ServerKeys } from "./cards/signi
 import { type Carriers, type CarriersOptions, openCarriers } from "./carriers/carriers.ts";
 import { systemClock, systemTools, uuidIds } from "./clock-and-ids.ts";
 import { type CloseStack, openAll } from "./close-stack.ts";
+import { connectByUrl } from "./config/build-remote.ts";
 import { createDialects } from "./dialects.ts";
 import { createCors } from "./http/cors.ts";
 import { Counters, createMonitoringRoutes } from "./http/monitoring.ts";
@@ -124,7 +125,8 @@ async function openCore(
   closing.add(() => registry?.registry.close());
   const find = where.find ?? registry?.find;
   const chooser = find && createAgentChooser({ ...systemTools, log, find, ...foundAddresses(settings, where) });
-  const directory = createAgentDirectory({ services, upstreams, ...(chooser && { chooser }) });
+  const connect = (url: string) => connectByUrl(url, log);
+  const directory = createAgentDirectory({ services, upstreams, connect, ...(chooser && { chooser }) });
   const runServices: RunServices = {
     records: engine.records,
     findProfile: (name) => services.get(name)?.profile,

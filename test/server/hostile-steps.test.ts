@@ -99,6 +99,20 @@ test.each(CASES)("an agent that %s fails its step", async (what, replies, keys, 
   expect(wasCancelled).toBe(!OVER.includes(what));
 });
 
+test("a card cannot name another address inside the network for a step", async () => {
+  const inner = await startTestAgent();
+  closeLater(() => inner.close());
+  const { agent, file } = await prepare({}, "");
+  const url = `${inner.url.replace("127.0.0.1", "0.0.0.0")}/rpc`;
+  agent.card = { supportedInterfaces: [{ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }] };
+  const flow = createWorkflowAgent({ workflow: await loadWorkflow(file), name: "Flow" });
+  const server = await startServer({ grpcPort: false, agents: { flow } });
+  const { status } = await new WireClient(HTTP_BINDINGS[0], `${server.url}/agents/flow`).task("x");
+  expect(status.state).toBe("TASK_STATE_FAILED");
+  expect(status.message?.parts[0]?.text).toMatch(/^Step good failed: .*forbidden-target/);
+  expect(inner.received).toEqual([]);
+});
+
 test.each(CASES.filter(([what]) => what !== "floods"))(
   "dragoman run names the step of an agent that %s",
   async (_what, replies, keys, reason) => {

@@ -5,6 +5,9 @@ import { createClientCredentialsProvider } from "../../auth/login/client-credent
 import type { ApiKeyScheme, CredentialProvider, StoredCredential } from "../../auth/login/contract.ts";
 import { acceptedSchemeSets } from "../../auth/login/security-schemes.ts";
 import { toRequestParameters } from "../../auth/login/stored-credentials.ts";
+import type { AgentCaller } from "../../client/call/agent-caller.ts";
+import { fetchCard } from "../../client/card/fetch-card.ts";
+import { connectCaller } from "../../client/connect.ts";
 import type { ConnectOptions } from "../../client/options.ts";
 import { parseGrpcAddress } from "../../client/transport/grpc-channels.ts";
 import type { Agent } from "../../engine/agent.ts";
@@ -77,6 +80,15 @@ export function openRemote({ binding, credentials, dialect, origins = [], url }:
     exchange: createGuardedExchanger({ allow }),
     ...(login?.readCard && { readCard: login.readCard }),
   };
+}
+
+/** Connects to an agent whose address the operator wrote, with the same guard for what its card names. */
+export async function connectByUrl(url: string, log: Log): Promise<AgentCaller> {
+  const { connect, exchange, hosts } = openRemote({ kind: "remote", url });
+  const { card, url: cardUrl } = await fetchCard(url, connect);
+  const mayCall = createGrpcCheck(card.name, url, hosts, log);
+  const callable = { ...card, supportedInterfaces: card.supportedInterfaces.filter(mayCall) };
+  return connectCaller(callable, { ...connect, cardUrl }, exchange);
 }
 
 /** Addresses over gRPC are resolved by its library and cannot be checked when connecting, so their hosts are. */
