@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { toBytes } from "../../dialects/a2a-v1/proto/schema.ts";
 import { ConnectionError, type ConnectOptions, connect, ProtocolError } from "../index.ts";
 import type { Notice } from "../options.ts";
@@ -104,15 +104,20 @@ test.each<[string, Handler]>([
   expect((await collect(streamed.agent.stream("z"))).map(({ event }) => event)).toEqual([DONE]);
 });
 
+const TIMEOUT_MS = 100;
+
 test.each<[string, Handler, string]>([
   ["a connection that breaks", (_, response) => void response.destroy(), "unreachable"],
-  ["no answer in time", () => {}, "timeout"],
+  ["no answer in time", () => void vi.advanceTimersByTime(TIMEOUT_MS), "timeout"],
   ["an answer that cannot be read", (_, response) => void response.end("{}"), "INVALID_AGENT_RESPONSE"],
   ["a gateway's error page", html(502), "UNAVAILABLE"],
   ["a login page", html(401), "UNAUTHENTICATED"],
   ["an internal error", (_, response) => sendRpcError(response, -32603), "INTERNAL_ERROR"],
   ["a refusal", (_, response) => sendRpcError(response, -32004), "UNSUPPORTED_OPERATION"],
 ])("%s may have brought the message: it is never sent again elsewhere", async (_, answer, code) => {
+  // Time passes only where a handler says so: on a busy machine answers may take longer than the timeout.
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
   await using first = await startFakeAgent(answer);
   await using second = await startFakeAgent(working);
   const { agent } = await connected(
@@ -120,7 +125,7 @@ test.each<[string, Handler, string]>([
       [`${first.url}/rpc`, "JSONRPC"],
       [`${second.url}/rest`, "HTTP+JSON"],
     ],
-    { timeoutMs: 100 },
+    { timeoutMs: TIMEOUT_MS },
   );
   await expect(agent.send("x")).rejects.toMatchObject({ code });
   await expect(collect(agent.stream("x"))).rejects.toMatchObject({ code });
