@@ -37,6 +37,8 @@ interface CheckContextOptions {
   readonly declared: DeclaredCapabilities;
   readonly webhooks: WebhookReceiver;
   readonly hasOtherCaller: boolean;
+  /** The connection identifies the caller, whatever the headers of a request are. */
+  readonly hasCertificate: boolean;
   readonly hasCredentials: boolean;
   /** How long a task may take to reach the state that a check waits for. */
   readonly patienceMs: number;

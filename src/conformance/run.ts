@@ -53,6 +53,12 @@ export interface ConformanceOptions {
   readonly only?: readonly string[];
   readonly failFast?: boolean;
   readonly insecure?: boolean;
+  /** Makes the requests over HTTP, with the caller's TLS settings. */
+  readonly fetch?: typeof globalThis.fetch;
+  /** TLS settings for gRPC, by address. */
+  readonly grpcTls?: PeerOptions["grpcTls"];
+  /** A client certificate is presented, which identifies the caller whatever the headers are. */
+  readonly hasCertificate?: boolean;
   readonly requestTimeoutMs?: number;
   /** How long a task may take to reach the state that a check waits for. */
   readonly patienceMs?: number;
@@ -112,6 +118,7 @@ class Run {
       ...query.map(([, value]) => value),
     ].flatMap((secret) => [secret, secret.replace(/^\S+ /, "")]);
     const limits = { timeoutMs: requestTimeoutMs, signal: this.#signal };
+    const { cardUrl, fetch = globalThis.fetch, grpcTls } = options;
     this.#peerOptions = {
       headers,
       query,
@@ -119,9 +126,12 @@ class Run {
       credentialNames: options.credentialNames ?? Object.keys(headers),
       limits,
       insecure: options.insecure ?? false,
+      cardUrl,
+      fetch,
+      grpcTls,
     };
     this.#log = new ExchangeLog(this.#secrets);
-    this.#client = createHttpClient(this.#log, limits);
+    this.#client = createHttpClient(this.#log, limits, fetch);
   }
 
   async report(): Promise<Report> {
@@ -219,7 +229,7 @@ class Run {
   }
 
   #open(target: Target, card: Fields): void {
-    const { headers = {}, otherHeaders, patienceMs = DEFAULT_PATIENCE_MS, query = [] } = this.#options;
+    const { hasCertificate = false, headers = {}, otherHeaders, query = [] } = this.#options;
     const declared = readCapabilities(card, target.version);
     const observations = new Observations(target, new ExchangeLog(this.#secrets));
     const peerOptions = { ...this.#peerOptions, requiredExtensions: declared.requiredExtensions };
@@ -232,8 +242,9 @@ class Run {
       declared,
       webhooks: this.#webhooks,
       hasOtherCaller: otherHeaders !== undefined,
-      hasCredentials: query.length > 0 || Object.keys(headers).length > 0,
-      patienceMs,
+      hasCertificate,
+      hasCredentials: hasCertificate || query.length > 0 || Object.keys(headers).length > 0,
+      patienceMs: this.#options.patienceMs ?? DEFAULT_PATIENCE_MS,
     });
     this.#contexts.push(context);
   }

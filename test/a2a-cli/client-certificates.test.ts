@@ -110,6 +110,15 @@ describe("[A2ACLI_AUTH_009] a client certificate", () => {
     expect((await runInProcess("card", "get", "-a", server.url, "--ca-cert", join(folder, "ca.pem"))).code).toBe(0);
   });
 
+  it.each(["JSONRPC", "HTTP+JSON", "GRPC"])("is presented by the conformance suite over %s", async (transport) => {
+    const run = ["conformance", "-a", server.url, "--transport", transport, "--ca-cert", join(folder, "ca.pem")];
+    const checks = ["--a2a-version", "1.0", "--only", "get-unknown-task", "--only", "credentials-are-asked-for"];
+    const { code, stdout } = await runInProcess(...run, ...checks, "--verbose", ...identify(alice));
+    expect([code, stdout]).toEqual([0, expect.stringContaining("MUST: 1 passed, 0 failed, 1 not applicable\n")]);
+    const missing = await runInProcess(...run, ...checks);
+    expect([missing.code, missing.stderr]).toEqual([4, expect.stringContaining("A2ACLI_ERR_CREDENTIALS_MISSING")]);
+  });
+
   it("that a strict server misses in the handshake is a missing credential, not an unreachable agent", async () => {
     const strict = new GrpcServer();
     const chain = [{ private_key: Buffer.from(own.key), cert_chain: Buffer.from(own.cert) }];
@@ -138,5 +147,10 @@ describe("[A2ACLI_AUTH_009] a client certificate", () => {
     expect(seen).toEqual(["undefined"]);
     await runInProcess(...get, "--credential-origin", elsewhere);
     expect(seen).toEqual(["undefined", "Alice"]);
+    const [, , ...flags] = get.filter((word) => word !== "task-1");
+    const run = ["conformance", ...flags, "--only", "get-unknown-task"];
+    await runInProcess(...run);
+    await runInProcess(...run, "--credential-origin", elsewhere);
+    expect([...new Set(seen.slice(2))]).toEqual(["undefined", "Alice"]);
   });
 });

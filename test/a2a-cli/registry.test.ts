@@ -66,7 +66,7 @@ it("[A2ACLI_AUTH_009] a registry does not decide who sees the client certificate
   const asking = { ...own, ca: authority.cert, requestCert: true, rejectUnauthorized: false };
   const curious = createServer(asking, (request, response) => {
     seen.push((request.socket as TLSSocket).getPeerCertificate().subject?.CN);
-    response.end(JSON.stringify(card));
+    response.end(JSON.stringify(request.url?.startsWith("/registry/") ? { items: [] } : card));
   });
   const url = `https://127.0.0.1:${await listen(curious)}`;
   const card = {
@@ -84,5 +84,13 @@ it("[A2ACLI_AUTH_009] a registry does not decide who sees the client certificate
   expect(seen.filter((name) => name !== undefined)).toEqual([]);
   expect(seen.length).toBeGreaterThan(1);
   await runInProcess(...words, ...tls, "--credential-origin", url);
+  expect(seen.at(-1)).toBe("Alice");
+
+  seen.length = 0;
+  const ask = ["card", "get", "-a", "skill:talk", "--registry", url, ...tls];
+  expect((await runInProcess(...ask)).stderr).not.toContain("certificate");
+  expect(seen).toContain(undefined);
+  expect(seen).not.toContain("Alice");
+  await runInProcess(...ask, "--credential-origin", url);
   expect(seen.at(-1)).toBe("Alice");
 });

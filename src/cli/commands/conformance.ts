@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { access, constants, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
+import { createTlsFetch, withoutCertificate } from "../../auth/login/client-certificate.ts";
 import type { FetchedCard } from "../../client/card/fetch-card.ts";
+import { createCredentialGate } from "../../client/transport/credential-origins.ts";
 import {
   BINDINGS,
   type ConformanceOptions,
@@ -192,9 +194,21 @@ async function buildOptions(session: Session, found: FetchedCard): Promise<Confo
       ? {}
       : { versions: [readChoice("--a2a-version", settings.a2aVersion, VERSIONS)] }),
     insecure: settings.insecure,
+    ...createTlsSettings(session, found.url),
     codecs: MESSAGE_CODECS,
     signal: stop.signal,
     ...(isLoopbackOrigin(found.url) ? { webhookHost: "127.0.0.1" } : {}),
+  };
+}
+
+/** As for other commands, the certificate is presented to the card's origin and to those that the user names. */
+function createTlsSettings({ settings, tls }: Session, cardUrl: string): Partial<ConformanceOptions> {
+  if (tls === undefined) return {};
+  const mayPresent = createCredentialGate({ cardUrl, credentialOrigins: settings.credentialOrigin });
+  return {
+    fetch: createTlsFetch(globalThis.fetch, tls, (url) => mayPresent({ url })),
+    grpcTls: (address) => (mayPresent({ url: "", address }) ? tls : withoutCertificate(tls)),
+    hasCertificate: tls.cert !== undefined,
   };
 }
 

@@ -1,6 +1,7 @@
 /** Which agent `-a` means if it names a skill or an agent of a registry. */
 
 import { existsSync, statSync } from "node:fs";
+import { withoutCertificate } from "../../auth/login/client-certificate.ts";
 import type { FetchedCard } from "../../client/card/fetch-card.ts";
 import { ConnectionError, failedBeforeSending, redactUrl } from "../../client/errors.ts";
 import { parseReference, type RegistryReference } from "../../client/registry/reference.ts";
@@ -53,13 +54,14 @@ export async function openRegistry(session: Session, url: string, isTarget: bool
   const { createRegistryClient } = await import("../../client/registry/registry-client.ts");
   const isTrusted = isTarget || settings.credentialOrigin.includes(new URL(url).origin);
   const stored = await loadStoredLogin(output, new URL(url).origin, undefined);
+  const tls = await readTlsOptions(settings);
   const options: RegistryOptions = {
     signal: stop.signal,
     retry: { attempts: 2, baseMs: 200, capMs: 1000 },
     ...(isTrusted && { headers: headersOf(settings) }),
     ...omitUndefined({
       credentials: stored?.provider,
-      tls: isTrusted ? await readTlsOptions(settings) : undefined,
+      tls: isTrusted ? tls : tls && withoutCertificate(tls),
       onExchange: settings.debug ? createExchangeLog(output) : undefined,
     }),
   };

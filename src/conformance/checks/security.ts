@@ -9,6 +9,10 @@ function requireOtherCaller(context: CheckContext): void {
   if (!context.options.hasOtherCaller) notShown("there is no second caller; --other-caller gives one");
 }
 
+function requireAnonymity(context: CheckContext): void {
+  if (context.options.hasCertificate) notShown("every request is made with the client certificate");
+}
+
 export const SECURITY_CHECKS: readonly Check<CheckContext>[] = [
   check("extended-card-not-offered", "CORE-CAP-003", async (context) => {
     if (context.declared.extendedCard) notShown("the card offers an extended card");
@@ -27,6 +31,7 @@ export const SECURITY_CHECKS: readonly Check<CheckContext>[] = [
   }),
   check("extended-card-for-nobody", "CARD-EXT-001", async (context) => {
     if (!context.declared.extendedCard) notShown("the card offers no extended card");
+    requireAnonymity(context);
     const answer = await context.call("GetExtendedAgentCard", {}, { as: "anonymous" });
     if (answer.ok) fail(`the extended card was given to a caller without credentials: ${show(answer.wire)}`);
     const { binding } = context.peer;
@@ -37,6 +42,7 @@ export const SECURITY_CHECKS: readonly Check<CheckContext>[] = [
   }),
   check("credentials-are-asked-for", "AUTH-SERVER-002", async (context) => {
     if (!context.declared.authenticated) notShown("the card requires no credentials");
+    requireAnonymity(context);
     const id = newId();
     const operations: readonly (readonly [OperationName, Readonly<Record<string, unknown>>])[] = [
       ["GetTask", { id }],

@@ -28,9 +28,13 @@ export interface HttpClient {
 }
 
 /** Header names are sent in the case in which they are written, and a redirect is an answer like any other. */
-const exchanger = createFetchExchanger((url, init) => fetch(url, { ...init, redirect: "manual" }));
+export function createHttpClient(
+  log: ExchangeLog,
+  limits: CallLimits,
+  fetch: typeof globalThis.fetch = globalThis.fetch,
+): HttpClient {
+  const exchanger = createFetchExchanger((url, init) => fetch(url, { ...init, redirect: "manual" }));
 
-export function createHttpClient(log: ExchangeLog, limits: CallLimits): HttpClient {
   async function open(request: HttpRequest, read?: ReadFrame): Promise<FullResponse | OpenStream> {
     const { body = "", headers, method, url } = request;
     const exchange = log.recordRequest(`${method} ${url.href}`, headers, body);

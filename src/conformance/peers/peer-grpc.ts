@@ -87,8 +87,8 @@ export function createGrpcPeer(
   const { limits } = options;
   const { log } = observations;
   const translation = translationFor(version, "GRPC");
-  const address = parseAddress(target.url);
-  const carrier = createGrpcCarrier({ insecure: options.insecure });
+  const address = parseAddress(target.url, options.cardUrl);
+  const carrier = createGrpcCarrier({ insecure: options.insecure, tls: options.grpcTls?.(address) });
   const rpcLimits = { ...limits, silenceMs: limits.timeoutMs };
 
   /** The call, and where it is logged. */
@@ -184,9 +184,9 @@ function nameOfStatus(code: number): string {
   return Object.entries(RPC_CODES).find(([, value]) => value === code)?.[0] ?? "";
 }
 
-/** Cards give `host:port`, some a URL. Without a scheme only the port of TLS is encrypted. */
-function parseAddress(url: string): GrpcAddress {
-  const address = parseGrpcAddress(url, { tls: /:443$/.test(url) });
+/** Cards give `host:port`, some a URL. Without a scheme it is encrypted as the card was, and at the port of TLS always. */
+function parseAddress(url: string, cardUrl: string): GrpcAddress {
+  const address = parseGrpcAddress(url, { tls: /:443$/.test(url) || /^https:/i.test(cardUrl) });
   if (address === undefined) throw new PeerError(`${url} is not the address of a gRPC endpoint`);
   return address;
 }

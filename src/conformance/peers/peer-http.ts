@@ -91,7 +91,7 @@ const MEDIA_TYPES = { "1.0": "application/a2a+json", "0.3": "application/json" }
 export function createHttpPeer(target: Target, options: PeerOptions, observations: Observations): HttpPeer {
   const { version } = target;
   const { log } = observations;
-  const client = createHttpClient(log, options.limits);
+  const client = createHttpClient(log, options.limits, options.fetch);
   const translation = translationFor(version, "HTTP+JSON");
   const base = baseOf(target);
   const mediaType = MEDIA_TYPES[version];

@@ -34,7 +34,7 @@ const METHODS_V03: Readonly<Partial<Record<OperationName, string>>> = {
 export function createJsonRpcPeer(target: Target, options: PeerOptions, observations: Observations): JsonRpcPeer {
   const { version } = target;
   const { log } = observations;
-  const client = createHttpClient(log, options.limits);
+  const client = createHttpClient(log, options.limits, options.fetch);
   const translation = translationFor(version, "JSONRPC");
   let lastId = 0;
 

@@ -1,3 +1,4 @@
+import type { GrpcAddress, GrpcTlsOptions } from "../../client/transport/grpc-channels.ts";
 import type { Fields } from "../../model/json.ts";
 import type { ExchangeLog } from "../exchange-log.ts";
 import type { Binding, Version } from "../requirements.ts";
@@ -176,4 +177,9 @@ export interface PeerOptions {
   readonly requiredExtensions: readonly string[];
   readonly limits: CallLimits;
   readonly insecure: boolean;
+  /** URL of the card. */
+  readonly cardUrl: string;
+  /** With the caller's TLS settings. */
+  readonly fetch: typeof globalThis.fetch;
+  readonly grpcTls: ((address: GrpcAddress) => GrpcTlsOptions["tls"]) | undefined;
 }
