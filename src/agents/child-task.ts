@@ -14,9 +14,12 @@ import type {
 } from "../model/operation.ts";
 import { statusText } from "../model/status-texts.ts";
 import { isInterrupted, isTerminal, type Task, type TaskState } from "../model/task.ts";
+import { hasStoredFile, inlineStoredFiles } from "./stored-files.ts";
 
-/** A remote agent. Leaving one of its streams early does not cancel anything. */
+/** Another agent. Leaving one of its streams early does not cancel anything. */
 export interface Peer extends Dispatcher {
+  /** It is in this process; otherwise it cannot open files of this machine. */
+  readonly isLocal?: boolean;
   /** Operations of the dialect in use; if absent, messages can be sent and cancelled, but tasks cannot be queried. */
   readonly can?: { readonly operations: Readonly<Record<OperationKind, boolean>> } | undefined;
   /** It recognises a repeated send by its idempotency key. */
@@ -128,7 +131,10 @@ export class ChildTask {
       await this.#remember({ message: messageId, ...(taskId === undefined ? undefined : { task: taskId }) });
     }
     const call = this.#callOf(signal);
-    return this.#peer.dispatch({ kind: "stream", ...input }, recognized ? { ...call, idempotencyKey } : call);
+    const isReadable = this.#peer.isLocal === true || !hasStoredFile(message.parts);
+    const sent = isReadable ? message : { ...message, parts: await inlineStoredFiles(message.parts) };
+    const operation = { kind: "stream", ...input, message: sent } as const;
+    return this.#peer.dispatch(operation, recognized ? { ...call, idempotencyKey } : call);
   }
 
   /** Follows a task that exists: what comes after a number, or the task as it is and what comes next. */

@@ -1,4 +1,4 @@
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
@@ -140,7 +140,10 @@ describe("a user on the link", () => {
   });
 });
 
-it("a user who sends a file to a remote agent has its bytes sent there, not a path of this machine", async () => {
+it.each([
+  ["a remote agent", "far"],
+  ["a workflow with a step at a remote agent", "flow"],
+])("a user who sends a file to %s has its bytes sent there, not a path of this machine", async (_, agent) => {
   const fake = await startFakeAgent(
     (_, response) => {
       openStream(response);
@@ -152,8 +155,10 @@ it("a user who sends a file to a remote agent has its bytes sent there, not a pa
   const simulator = await simulated();
   const { accessKey: ak, agentId, secretKey: sk } = simulator.agent;
   const [url = ""] = simulator.linkUrls;
-  const xiaoyi = { links: [{ agent: "far", agentId, ak, sk, url }], files: { allowHosts: ["127.0.0.1"] } };
-  const gateway = await startGateway({ far: { remote: fake.url } }, { xiaoyi });
+  const xiaoyi = { links: [{ agent, agentId, ak, sk, url }], files: { allowHosts: ["127.0.0.1"] } };
+  const workflow = join(createFolder(), "flow.yaml");
+  await writeFile(workflow, "name: flow\ndescription: Looks.\nsteps: { look: { agent: far } }\n");
+  const gateway = await startGateway({ far: { remote: fake.url }, flow: { workflow } }, { xiaoyi });
   await untilCard(gateway, "far", ({ name }) => name === "Fake");
   await simulator.ready();
   const bytes = Buffer.from([0xff, 0xd8, 0xff, 0x00]);

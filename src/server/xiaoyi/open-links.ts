@@ -21,7 +21,7 @@ export interface XiaoyiLinkContext {
   readonly host: CarrierHost;
   /** The default owner of an agent's tasks. */
   readonly defaultOwner: (agent: string) => string;
-  readonly phones: Pick<PhoneServices, "intakeFor" | "notificationsFor">;
+  readonly phones: Pick<PhoneServices, "intake" | "notificationsFor">;
 }
 
 const RECONNECT: BackoffPolicy = { baseMs: 2_000, capMs: 60_000, maxTries: 50, resetAfterMs: 10_000 };
@@ -65,7 +65,7 @@ async function openLink(
     log,
     mode: render ?? "phone",
     language,
-    intake: phones.intakeFor(name),
+    intake: phones.intake,
     cleared: createRecordMap(() => host.records, SPACES.linkContexts(agentId), log),
     // The platform does not identify users here: all callers of the agent are its owner.
     notifications: phones.notificationsFor({ ...entry, dialect: DIALECT_NAME, owner, language, devices: "all" }),

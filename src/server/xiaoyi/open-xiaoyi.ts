@@ -1,6 +1,5 @@
 /** Creates the Xiaoyi dialects from a server's options. */
 
-import { upstreamOf } from "../../agents/remote/upstream-of.ts";
 import { identifiesCallers } from "../../auth/verify/create-authenticator.ts";
 import type { Carrier, CarrierHost, Records } from "../../dialects/carrier.ts";
 import type { Dialect, DialectTools } from "../../dialects/contract.ts";
@@ -87,7 +86,7 @@ interface XiaoyiHttpContext {
   readonly defaultOwner: (agent: string) => string;
   /** Throws before the server has started. */
   readonly records: () => Records;
-  readonly phones: Pick<PhoneServices, "intakeFor" | "notificationsFor">;
+  readonly phones: Pick<PhoneServices, "intake" | "notificationsFor">;
   readonly log: Log;
 }
 
@@ -111,7 +110,7 @@ function createHttpEntry(
     // HTTP callers may be different users: none is notified of another's requests.
     notifications: phones.notificationsFor({ ...notified, devices: "session" }),
     cleared: createRecordMap(records, SPACES.httpContexts(agent, owner), log),
-    intake: phones.intakeFor(agent),
+    intake: phones.intake,
     prepare: upload && createFileUploads(createPlatformUpload(upload, upload.url), log),
   };
 }
@@ -146,11 +145,7 @@ export function createXiaoyi(tools: DialectTools, options: XiaoyiServeOptions): 
     if (opened === undefined) throw new ProtocolError("UNAVAILABLE", "The server has not started.");
     return opened;
   };
-  const isElsewhere = (name: string) => {
-    const agent = agents[name];
-    return dialIns.has(name) || (agent !== undefined && upstreamOf(agent) !== undefined);
-  };
-  const phones = openPhoneServices(files, { ...tools, ...location, uniqueId: ids.message, isElsewhere, host });
+  const phones = openPhoneServices(files, { ...tools, ...location, uniqueId: ids.message, host });
   const entries = new Map<string, Entry[]>();
   for (const entry of http) {
     const { agent } = entry;

@@ -62,7 +62,7 @@ interface NotifiedEntry {
 }
 
 export interface PhoneServices {
-  intakeFor(agent: string): FileIntake;
+  readonly intake: FileIntake;
   /** Undefined if the entry has no push options. Throws a TypeError for invalid ones. */
   notificationsFor(entry: NotifiedEntry): OfflineNotifications | undefined;
   /** Loads what an earlier process stored. Returns the routes of all notifications. */
@@ -79,8 +79,6 @@ export interface PhoneServicesContext {
   readonly uniqueId: () => string;
   readonly log: Log;
   readonly meter: Meter;
-  /** Whether the agent works on another machine. */
-  readonly isElsewhere: (agent: string) => boolean;
   /** Throws before the server has started. */
   readonly host: () => NotificationHost;
 }
@@ -99,10 +97,8 @@ export function openPhoneServices(files: XiaoyiFilesOptions, deps: PhoneServices
   const devices = new DeviceSpacing(() => deps.host().records, log);
   /** By entry: several HTTP entries of an agent may differ in their credentials alone. */
   const notifications = new Map<string, PhoneNotifications>();
-  const intake = createFileIntake({ fetch, store, log });
-  const inlineIntake = createFileIntake({ fetch, store, log, inline: true });
   return {
-    intakeFor: (agent) => (deps.isElsewhere(agent) ? inlineIntake : intake),
+    intake: createFileIntake({ fetch, store, log }),
     notificationsFor({ agent, dialect, language, owner, push, ...entry }) {
       if (push === undefined) return undefined;
       const id = { dialect, agent, owner, apiId: push.apiId };

@@ -67,14 +67,10 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function takeIn(
-  parts: readonly Part[],
-  options: GuardedFetchOptions = {},
-  inline = false,
-): Promise<readonly Part[]> {
+async function takeIn(parts: readonly Part[], options: GuardedFetchOptions = {}): Promise<readonly Part[]> {
   const store = new FileStore({ folder, quotaBytes: 1e6, keepMs: 1e6, clock: new FakeClock(), log });
   const limits = { maxBytes: 30_000, timeoutMs: 60_000, maxRedirects: 0, allow: ["127.0.0.1"], ...options };
-  const intake = createFileIntake({ fetch: createGuardedFetch(limits), store, log, inline });
+  const intake = createFileIntake({ fetch: createGuardedFetch(limits), store, log });
   const message: Message = { messageId: "m", role: "ROLE_USER", contextId: "s", parts };
   const taken = intake.hasFiles(message) ? await intake.download(message, "en") : message;
   expect({ ...taken, parts: [] }).toEqual({ ...message, parts: [] });
@@ -82,14 +78,6 @@ async function takeIn(
 }
 
 const at = (path: string, more: object = {}): Part => ({ url: `${origin}${path}`, ...more });
-
-it("an agent on another machine gets the bytes of files, as text where they are", async () => {
-  const photo = at("/photo", { filename: "x.jpg", mediaType: "image/jpeg" });
-  expect(await takeIn([photo, at("/words.txt")], {}, true)).toEqual([
-    { raw: JPEG.toString("base64"), filename: "x.jpg", mediaType: "image/jpeg" },
-    { text: "早上好", filename: "words.txt" },
-  ]);
-});
 
 describe("files that an agent reads as text", () => {
   it.each([

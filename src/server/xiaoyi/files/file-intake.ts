@@ -1,4 +1,4 @@
-/** Downloads the files of a message before an agent reads it: text files become text, all others local files or bytes. */
+/** Downloads the files of a message before an agent reads it: text files become text, all others local files. */
 
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
@@ -17,8 +17,6 @@ interface FileIntakeOptions {
   readonly fetch: (url: string) => Promise<Response>;
   readonly store: Pick<FileStore, "add">;
   readonly log: Log;
-  /** For an agent on another machine, which cannot open local files: it gets their bytes. */
-  readonly inline?: boolean;
 }
 
 /** The platform's maximum for one message. */
@@ -26,9 +24,6 @@ const MAX_FILES = 6;
 const MAX_CONCURRENT = 8;
 /** Longer text is passed as a file. */
 const MAX_TEXT_BYTES = 256 * 1024;
-
-/** Larger files do not fit into a message, of which base64 takes a third more. */
-const MAX_INLINE_BYTES = 12 * 1024 * 1024;
 
 /** Maximum length of a DNS name with a port. */
 const MAX_HOST_LENGTH = 260;
@@ -71,15 +66,14 @@ async function downloadPart(
   part: UrlPart,
   raw: string | undefined,
   language: Language,
-  { fetch, inline = false, log, store }: FileIntakeOptions,
+  { fetch, log, store }: FileIntakeOptions,
 ): Promise<readonly Part[]> {
   const name = nameOf(part);
   const url = parseUrl(part.url);
   try {
     const mediaType = mediaTypeOf(name, part.mediaType);
     const stored = await store.add(name, await contentOf(part.url, mediaType, fetch));
-    if (inline && stored.bytes > MAX_INLINE_BYTES) return [toErrorPart(part, ["fileTooLarge"], language)];
-    return [await toReadablePart(part, stored, mediaType, inline)];
+    return [await toLocalPart(part, stored, mediaType)];
   } catch (error) {
     const reason = reasonOf(error);
     const why = phoneText("en", ...reason);
@@ -149,19 +143,14 @@ async function contentOf(
 }
 
 /** With the name it is stored under, which is safe elsewhere, too. */
-async function toReadablePart(
-  part: UrlPart,
-  { bytes, path }: StoredFile,
-  mediaType: string,
-  inline: boolean,
-): Promise<Part> {
+async function toLocalPart(part: UrlPart, { bytes, path }: StoredFile, mediaType: string): Promise<Part> {
   const { url, ...rest } = part;
   const isShort = bytes <= MAX_TEXT_BYTES;
   const text = isShort && isTextual(mediaType) ? decodeText(await readFile(path)) : undefined;
   const filename = basename(path);
-  if (text !== undefined) return { ...withoutMediaType(rest), filename, text };
-  if (inline) return { ...rest, filename, mediaType, raw: await readFile(path, "base64") };
-  return { ...rest, filename, mediaType, url: pathToFileURL(path).href };
+  return text === undefined
+    ? { ...rest, filename, mediaType, url: pathToFileURL(path).href }
+    : { ...withoutMediaType(rest), filename, text };
 }
 
 /** Agents that accept text accept it without a media type; the file name shows its kind. */
