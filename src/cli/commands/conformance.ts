@@ -38,6 +38,7 @@ import {
   agentOrigin,
   attachCredentials,
   type Credentials,
+  isCredentialName,
   isLoopbackOrigin,
   untrustedOrigins,
 } from "../session/credentials.ts";
@@ -187,7 +188,8 @@ async function buildOptions(session: Session, found: FetchedCard): Promise<Confo
     cardText: found.raw,
     headers: { ...parameters, ...credentials.headers },
     query: credentials.query,
-    credentialNames: [...Object.keys(parameters).filter(isCredential), ...Object.keys(credentials.headers)],
+    // Other service parameters are sent in anonymous requests, too.
+    credentialNames: [...Object.keys(parameters).filter(isCredentialName), ...Object.keys(credentials.headers)],
     bindings: settings.transport.map((text) => readChoice("--transport", canonicalBinding(text), BINDINGS)),
     ...(settings.transport.length === 0 ? { bindings: BINDINGS } : {}),
     ...(settings.a2aVersion === undefined
@@ -226,11 +228,6 @@ async function findLogin(
   session.usesLogin = true;
   const query = (await stored.provider.queryFor?.(url)) ?? {};
   return { headers: { ...(await stored.provider.headersFor(url)) }, query: Object.entries(query) };
-}
-
-/** Service parameters that identify the caller; the others are also sent in anonymous requests. */
-function isCredential(name: string): boolean {
-  return /auth|key|token|cookie|secret/i.test(name);
 }
 
 function readFlags(flags: ConformanceFlags, output: Output): Partial<ConformanceOptions> {

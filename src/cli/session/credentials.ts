@@ -182,7 +182,7 @@ export function keepDeclaredCredentials<T extends CallerCredentials>(
 }
 
 /** Service parameters that may identify the caller. */
-function isCredentialName(name: string): boolean {
+export function isCredentialName(name: string): boolean {
   return /auth|key|token|cookie|secret/i.test(name);
 }
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { DIALECT_NAMES } from "../../client/dialect-names.ts";
 import { DIALECTS } from "../../client/dialects.ts";
-import { type Handler, openStream, sendJson, startFakeAgent } from "../../client/testing/fake-agent.ts";
+import { type Handler, LEGACY_CARD, openStream, sendJson, startFakeAgent } from "../../client/testing/fake-agent.ts";
 import { startTestAgent, type TestAgent } from "../testing/agent-server.ts";
 import { runInProcess } from "../testing/run-in-process.ts";
 
@@ -126,16 +126,7 @@ describe("older dialects", () => {
 });
 
 describe("an agent of an older dialect that cannot repeat what was missed", () => {
-  const CARD = {
-    name: "Old",
-    description: "From another time.",
-    version: "1",
-    capabilities: { streaming: true },
-    defaultInputModes: ["text/plain"],
-    defaultOutputModes: ["text/plain"],
-    skills: [{ id: "s", name: "S" }],
-    authentication: { schemes: ["bearer"] },
-  };
+  const CARD = { ...LEGACY_CARD, authentication: { schemes: ["bearer"] } };
 
   /** Serves its card where older versions had it. */
   const startOldAgent = (handler: Handler) =>

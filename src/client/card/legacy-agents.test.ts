@@ -2,18 +2,17 @@
 import { expect, test } from "vitest";
 import { connect, fetchCard } from "../index.ts";
 import type { Notice } from "../options.ts";
-import { collect, type FakeAgent, type Handler, openStream, sendJson, startFakeAgent } from "../testing/fake-agent.ts";
+import {
+  collect,
+  type FakeAgent,
+  type Handler,
+  LEGACY_CARD,
+  openStream,
+  sendJson,
+  startFakeAgent,
+} from "../testing/fake-agent.ts";
 
 const FAST = { attempts: 3, baseMs: 1, capMs: 2 };
-const COMMON = {
-  name: "Old",
-  description: "From another time.",
-  version: "1",
-  capabilities: { streaming: true },
-  defaultInputModes: ["text/plain"],
-  defaultOutputModes: ["text/plain"],
-  skills: [{ id: "s", name: "S" }],
-};
 
 /** Answers for the card at one path, 404 for it elsewhere, and by `handler` otherwise. */
 async function oldAgent(path: string, card: (url: string) => object, handler: Handler): Promise<FakeAgent> {
@@ -44,7 +43,7 @@ const refusal = (code: number) => ({
 test("an agent of 0.3 is called by what its card says", async () => {
   await using server = await oldAgent(
     "/.well-known/agent-card.json",
-    (url) => ({ ...COMMON, url, protocolVersion: "0.3.0", preferredTransport: "JSONRPC" }),
+    (url) => ({ ...LEGACY_CARD, url, protocolVersion: "0.3.0", preferredTransport: "JSONRPC" }),
     ({ rpc: { method } }, response) => {
       if (method !== "message/stream") {
         return sendJson(response, rpc({ kind: "task", id: "t1", contextId: "c1", status: { state: "completed" } }));
@@ -72,7 +71,7 @@ test("an agent of 0.3 is called by what its card says", async () => {
 test("cards of 0.2 are found where they were then", async () => {
   await using server = await oldAgent(
     "/.well-known/agent.json",
-    (url) => ({ ...COMMON, url, protocolVersion: "0.2.5" }),
+    (url) => ({ ...LEGACY_CARD, url, protocolVersion: "0.2.5" }),
     (_, response) => void response.writeHead(500).end(),
   );
   expect((await connected(server)).agent.interface).toMatchObject({ dialect: "a2a-v03" });
@@ -82,7 +81,7 @@ test("cards of 0.2 are found where they were then", async () => {
 test.each([-32600, -32601])("an agent of 0.1 is found out by trying; it calls other words %i", async (code) => {
   await using server = await oldAgent(
     "/.well-known/agent.json",
-    (url) => ({ ...COMMON, url }),
+    (url) => ({ ...LEGACY_CARD, url }),
     ({ rpc: { method, params } }, response) => {
       if (method === "tasks/send") {
         sendJson(response, rpc({ id: params?.id, sessionId: "s", status: { state: "completed" } }));
@@ -100,7 +99,7 @@ test.each([-32600, -32601])("an agent of 0.1 is found out by trying; it calls ot
 test("an agent of 0.1 is known by how its card says to log in, so that its tasks can be read at once", async () => {
   await using server = await oldAgent(
     "/.well-known/agent.json",
-    (url) => ({ ...COMMON, url, authentication: { schemes: ["bearer"] } }),
+    (url) => ({ ...LEGACY_CARD, url, authentication: { schemes: ["bearer"] } }),
     ({ rpc: { params } }, response) =>
       sendJson(
         response,
@@ -121,7 +120,7 @@ test("an agent of the REST dialect is found out by trying", async () => {
   const task = { id: "t1", contextId: "c1", status: { state: "completed" } };
   await using server = await oldAgent(
     "/.well-known/agent.json",
-    (url) => ({ ...COMMON, url }),
+    (url) => ({ ...LEGACY_CARD, url }),
     ({ path }, response) => {
       if (path === "/a2a/tasks/send") sendJson(response, task);
       else if (path === "/a2a/tasks/sendSubscribe") {
@@ -142,7 +141,7 @@ test("a task of a REST agent without subscriptions is polled", async () => {
   const states = ["working", "completed"];
   await using server = await oldAgent(
     "/.well-known/agent.json",
-    (url) => ({ ...COMMON, url }),
+    (url) => ({ ...LEGACY_CARD, url }),
     ({ path }, response) => {
       if (path !== "/a2a/tasks/t1") sendJson(response, { detail: "Not Found" }, 404);
       else sendJson(response, { id: "t1", contextId: "c1", status: { state: states.shift() ?? "completed" } });
@@ -163,7 +162,7 @@ test("chunks that an agent of 0.1 sent during a break are read from the task", a
     frame({ id: "t1", artifact: { index: 0, append, parts: [{ type: "text", text }] } });
   await using server = await oldAgent(
     "/.well-known/agent.json",
-    (url) => ({ ...COMMON, url, authentication: { schemes: ["bearer"] } }),
+    (url) => ({ ...LEGACY_CARD, url, authentication: { schemes: ["bearer"] } }),
     ({ rpc: { method } }, response) => {
       if (method === "tasks/get") {
         const artifacts = [{ index: 0, parts: [{ type: "text", text: "one two three" }] }];
@@ -191,7 +190,7 @@ test("chunks that an agent of 0.1 sent during a break are read from the task", a
 test("a dialect can be forced where the card leaves it open", async () => {
   await using server = await oldAgent(
     "/.well-known/agent.json",
-    (url) => ({ ...COMMON, url }),
+    (url) => ({ ...LEGACY_CARD, url }),
     ({ rpc: { params } }, response) => sendJson(response, rpc({ id: params?.id, status: { state: "completed" } })),
   );
   const agent = await connect(server.url, { dialect: "a2a-v01" });
@@ -204,7 +203,7 @@ test("a dialect can be forced where the card leaves it open", async () => {
 test("what a dialect cannot express is reported; strict refuses it before anything is sent", async () => {
   await using server = await oldAgent(
     "/.well-known/agent.json",
-    (url) => ({ ...COMMON, url }),
+    (url) => ({ ...LEGACY_CARD, url }),
     ({ rpc: { params } }, response) => sendJson(response, rpc({ id: params?.id, status: { state: "completed" } })),
   );
   const input = { message: { parts: [{ text: "x" }], referenceTaskIds: ["t0"] } };

@@ -29,6 +29,17 @@ export interface FakeAgentOptions {
   readonly cardless?: boolean;
 }
 
+/** What the cards of older versions have in common. */
+export const LEGACY_CARD = {
+  name: "Old",
+  description: "From another time.",
+  version: "1",
+  capabilities: { streaming: true },
+  defaultInputModes: ["text/plain"],
+  defaultOutputModes: ["text/plain"],
+  skills: [{ id: "s", name: "S" }],
+};
+
 /** Serves a card; all other requests are passed to the handler. */
 export async function startFakeAgent(handler: Handler, options: FakeAgentOptions = {}): Promise<FakeAgent> {
   const requests: Recorded[] = [];
