@@ -105,8 +105,8 @@ export function joinSignals(
 }
 
 /** Rejects with an `aborted` CarrierError, as a call would. */
-export async function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
-  await setTimeout(milliseconds, undefined, { signal }).catch((cause: unknown) => {
+export async function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  await setTimeout(milliseconds, undefined, signal && { signal }).catch((cause: unknown) => {
     throw new CarrierError("aborted", "The wait was aborted", { cause });
   });
 }

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { ConnectionError, connect, fetchCard } from "../index.ts";
 import type { Handler, Recorded } from "../testing/fake-agent.ts";
 import { cardOf, sendJson, sendResult, startFakeAgent, task } from "../testing/fake-agent.ts";
@@ -46,6 +46,15 @@ test("a host, a base, a card's own URL and a name without scheme all lead to the
   expect(await nameAt(`${server.url}/agents/echo${CARD_PATH}`)).toBe(`/agents/echo${CARD_PATH}`);
   expect((await fetchCard(`${server.url}/cards/7`)).url).toBe(`${server.url}/cards/7`);
   expect(server.requests.every(({ headers }) => headers["a2a-version"] === "1.0")).toBe(true);
+});
+
+test("many agents that are down leave no listeners to warn of", async () => {
+  const warn = vi.spyOn(process, "emitWarning");
+  const down = Array.from({ length: 30 }, (_, at) => fetchCard(`http://127.0.0.1:2/agents/${at}`, { retry: FAST }));
+  const outcomes = await Promise.allSettled(down);
+  expect(outcomes.map(({ status }) => status)).toEqual(Array(30).fill("rejected"));
+  expect(warn).not.toHaveBeenCalled();
+  warn.mockRestore();
 });
 
 test("a base without a card is never answered by the card of the whole host", async () => {

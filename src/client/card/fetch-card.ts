@@ -19,7 +19,6 @@ import { CARD_PATH, locateCard } from "./addresses.ts";
 import { readVerifiedCard, requireTrustedCard } from "./verify-card.ts";
 
 const MAX_CARD_BYTES = 1024 * 1024;
-const NEVER = new AbortController().signal;
 
 /** `target` is a host, an agent's base URL, the full URL of a card, or a file. Cards are cached as servers allow. */
 export async function fetchCard(target: string, options: CardOptions = {}): Promise<FetchedCard> {
@@ -112,7 +111,7 @@ async function fetchWithRetries(url: string, source: CardSource): Promise<Fetche
       } catch (error) {
         const wait = isTransient(error) ? backoff.next() : undefined;
         if (wait === undefined) throw error;
-        await sleep(retryDelay(wait, error), joined?.signal ?? NEVER);
+        await sleep(retryDelay(wait, error), joined?.signal);
       }
     }
   } catch (error) {

@@ -13,7 +13,6 @@ import { createCallExchanger } from "../transport/credential-origins.ts";
 import { createTracer } from "../transport/trace.ts";
 import { REGISTRY_ERROR_CODES, RegistryError, type RegistryErrorCode, type RegistryOptions } from "./types.ts";
 
-const NEVER = new AbortController().signal;
 const MAX_RETRY_AFTER_MS = 30_000;
 
 interface RegistryRequest {
@@ -128,7 +127,7 @@ export function createRegistryRequests(address: string, options: RegistryOptions
         if (wait === undefined) throw error;
         const asked = error instanceof RegistryError ? (error.retryAfter ?? 0) * 1000 : 0;
         const delay = Math.max(wait, Math.min(asked, MAX_RETRY_AFTER_MS));
-        await sleep(delay, signal ?? NEVER).catch((cause: unknown) => {
+        await sleep(delay, signal).catch((cause: unknown) => {
           throw toConnectionError(cause, { method: "The wait to reach", url: bases[0] });
         });
       }

@@ -13,7 +13,6 @@ interface WatchOptions {
   readonly signal?: AbortSignal;
 }
 
-const NEVER = new AbortController().signal;
 const KINDS = [
   "registered",
   "updated",
@@ -43,7 +42,7 @@ export async function* watchRegistry(
       if (!mayRepeat(error)) throw error;
       const wait = backoff.next();
       if (wait === undefined) throw error;
-      await sleep(wait, signal ?? NEVER).catch((cause: unknown) => {
+      await sleep(wait, signal).catch((cause: unknown) => {
         throw toConnectionError(cause, { method: "The wait to watch", url: "" });
       });
     }
