@@ -123,6 +123,16 @@ describe("what is logged", () => {
     });
   });
 
+  it("shows the agents of a server whatever their names are, and lists elsewhere as before", async () => {
+    const agents = ["auth", "echo", "cookie-jar", "fox"];
+    const text = await lines((log) => log.info({ agents, names: agents, inner: { agents } }, "Listening."));
+    const redacted = ["auth", REDACTED, "cookie-jar", REDACTED];
+    expect(JSON.parse(text)).toMatchObject({ agents, names: redacted, inner: { agents: redacted } });
+    const planted = await lines((log) => log.info({ agents: ["auth", `token=${SECRET}`, JWT] }, "Listening."));
+    expect(planted).not.toContain(SECRET);
+    expect(planted).not.toContain(JWT);
+  });
+
   it("shows an error's type, message, stack and code", async () => {
     const text = await lines((log) => log.error({ err: Object.assign(new TypeError("bad"), { code: "E1" }) }, "x"));
     const { err } = JSON.parse(text);

@@ -119,11 +119,12 @@ export class Redactor {
     return this.#members(entriesOf(value), seen, depth);
   }
 
-  #items(items: readonly unknown[], seen: Set<object>, depth: number): unknown[] {
+  #items(items: readonly unknown[], seen: Set<object>, depth: number, mayHavePairs = true): unknown[] {
     const shown = items.slice(0, MAX_ITEMS).map((item, at) => {
       // `["authorization", "…"]` and Node's raw headers: a value follows its name.
       const before = items[at - 1];
-      if (typeof item === "string" && typeof before === "string" && isHeaderName(before)) return REDACTED;
+      const isNamed = mayHavePairs && typeof before === "string" && isHeaderName(before);
+      if (isNamed && typeof item === "string") return REDACTED;
       return this.#value(item, seen, depth + 1);
     });
     if (items.length > MAX_ITEMS) shown.push(`[${items.length - MAX_ITEMS} more]`);
@@ -137,11 +138,16 @@ export class Redactor {
       if (count++ >= MAX_ITEMS) break;
       const { name, secret } = this.#nameOf(String(key));
       const hidden = secret && value !== undefined && value !== null && typeof value !== "boolean";
-      const copy = hidden ? REDACTED : this.#value(value, seen, depth + 1);
+      const copy = hidden ? REDACTED : this.#member(name, value, seen, depth);
       if (name === "__proto__") Object.defineProperty(shown, name, { value: copy, enumerable: true });
       else shown[name] = copy;
     }
     return shown;
+  }
+
+  #member(name: string, value: unknown, seen: Set<object>, depth: number): unknown {
+    if (depth === 0 && name === AGENTS && Array.isArray(value)) return this.#items(value, seen, depth + 1, false);
+    return this.#value(value, seen, depth + 1);
   }
 
   /** Cached: log lines repeat the same names. */
@@ -181,6 +187,8 @@ const MAX_CACHED_NAMES = 1_000;
 const MIN_SECRET_LENGTH = 4;
 const MIN_UNAMBIGUOUS_LENGTH = 16;
 const ERROR_MEMBERS: ReadonlySet<string> = new Set(["name", "message", "stack", "cause", "errors"]);
+/** Field with the names of agents, where what follows an agent with a name like `auth` is not its value. */
+const AGENTS = "agents";
 const HEADER_NAME = /^[A-Za-z][\w-]*$/;
 
 function isHeaderName(text: string): boolean {
