@@ -186,6 +186,21 @@ describe("a killed process", () => {
     expect(received).toEqual([]);
   });
 
+  test("of an agent that cannot be asked about its tasks reports that", async () => {
+    const first = await start(undefined, { can: undefined });
+    const { id } = await first.engine.begin("hello");
+    await gates[0]?.reached;
+    const second = await startNext(first, { can: undefined });
+    await framesOf(await second.engine.subscribe(id, 1, { replay: true }));
+    expect((await second.engine.get(id)).status).toMatchObject({
+      state: "TASK_STATE_FAILED",
+      message: {
+        parts: [{ text: expect.stringMatching(/stopped before .* remote agent cannot be asked about the task/) }],
+      },
+    });
+    expect(received).toEqual(["hello"]);
+  });
+
   test("is continued by reading the task where it cannot be followed any more", async () => {
     const first = await start();
     const { id } = await first.engine.begin("hello");

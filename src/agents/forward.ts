@@ -40,6 +40,7 @@ export function createForwardingAgent({ peer, ...definition }: ForwardingAgentOp
     get onCrash() {
       return canBeQueried(peer) ? "resume" : policy;
     },
+    crashText: statusText("processStoppedUnasked"),
     run: (turn) => forward(turn, peer, policy),
     async dropped({ caller, memory }) {
       const id = await findChildId(memory);

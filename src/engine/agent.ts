@@ -93,6 +93,8 @@ export interface Agent {
    * declares by it that repeating a run does no harm.
    */
   readonly onCrash: "fail" | "resume";
+  /** Why a task is failed because of `onCrash`. Default: that its process stopped. */
+  readonly crashText?: string;
   /** Runs at the same time, at most. */
   readonly concurrency: number;
   /** Longest time of one turn in milliseconds. */

@@ -147,11 +147,12 @@ export class Recovery {
     }
     // A run that was still waiting for its agent has done nothing yet: taking it up repeats nothing.
     const first = head.attempt <= 1;
-    const { onCrash } = served.agent;
+    const { crashText = statusText("processStopped"), onCrash } = served.agent;
     if (!first && (onCrash === "fail" || head.attempt > this.#context.limits.attempts)) {
       this.#context.meter.count("runs_failed_by_crash");
       this.#context.log.warn({ task: head.id, agent: head.agent }, "A task was cut off by a crash and is failed.");
-      live.end("TASK_STATE_FAILED", textDraft(crashReason(onCrash, head.attempt)));
+      const reason = onCrash === "fail" ? crashText : statusText("processStoppedOften", head.attempt - 1);
+      live.end("TASK_STATE_FAILED", textDraft(reason));
       return;
     }
     if (!first) {
@@ -180,11 +181,6 @@ export class Recovery {
       }
     }
   }
-}
-
-function crashReason(policy: "fail" | "resume", attempt: number): string {
-  if (policy === "fail") return statusText("processStopped");
-  return statusText("processStoppedOften", attempt - 1);
 }
 
 /** Tasks at a time: a request that comes meanwhile waits for no more than these. */

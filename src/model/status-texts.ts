@@ -11,6 +11,8 @@ export const STATUS_TEXTS = {
   taskTooLong: "The agent wrote more than {} characters.",
   partTooLong: "The agent made a part of more than {} characters.",
   processStopped: "The process that ran this task stopped before the task was finished.",
+  processStoppedUnasked:
+    "The process that ran this task stopped before the task was finished, and the remote agent cannot be asked about the task.",
   processStoppedOften: "The process that ran this task stopped before it was finished, {} times.",
   programNotStarted: "The agent's program could not be started.",
   programExited: "The agent's program exited with code {}.",

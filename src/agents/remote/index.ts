@@ -36,6 +36,7 @@ export function createUpstreamAgent({ overrides = {}, ...options }: UpstreamAgen
     get onCrash() {
       return forwarding.onCrash;
     },
+    ...(forwarding.crashText !== undefined && { crashText: forwarding.crashText }),
     concurrency: forwarding.concurrency,
     timeoutMs: forwarding.timeoutMs,
     run: (turn) =>

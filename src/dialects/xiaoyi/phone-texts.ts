@@ -95,6 +95,7 @@ const STATUS_TEXTS_ZH = {
   taskTooLong: "智能体输出的内容超过 {} 个字符，任务已终止。",
   partTooLong: "智能体输出的单段内容超过 {} 个字符，任务已终止。",
   processStopped: "服务在任务完成前中断，请重新提问。",
+  processStoppedUnasked: "服务在任务完成前中断，且无法向远端智能体查询任务结果，请重新提问。",
   processStoppedOften: "服务在任务完成前中断了 {} 次，请稍后重新提问。",
   programNotStarted: "智能体程序无法启动。",
   programExited: "智能体程序异常退出（代码 {}）。",
