@@ -1,6 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { listen } from "../../test/support/lifecycle.ts";
 import { startTestAgent, statusUpdate, type TestAgent, task } from "./testing/agent-server.ts";
 import { runInProcess } from "./testing/run-in-process.ts";
 
@@ -100,6 +101,18 @@ describe("exit codes agree with the error reported", () => {
       code: "A2ACLI_ERR_AUTH_FAILED",
     });
     expect(agent.received.at(-1)?.headers["x-key"]).toBe("wrong");
+  });
+
+  it("[A2ACLI_EXIT_001] 3: a connection that is closed, with a hint if the card asks for a client certificate", async () => {
+    const port = await listen(createServer((_, response) => response.destroy()));
+    const url = `http://127.0.0.1:${port}/rpc`;
+    const supportedInterfaces = [{ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }];
+    const closed = { exit: 3, code: "A2ACLI_ERR_UNREACHABLE", message: expect.stringMatching(/^Connection/) };
+    agent.card = { supportedInterfaces };
+    const args = ["task", "get", "-a", agent.url, "task-1"];
+    expect(await failure(...args)).toMatchObject({ ...closed, hint: null });
+    agent.card = { supportedInterfaces, securitySchemes: { tls: { mtlsSecurityScheme: {} } } };
+    expect(await failure(...args)).toMatchObject({ ...closed, hint: expect.stringContaining("--client-cert") });
   });
 
   it("[A2ACLI_EXIT_001, A2ACLI_TASK_POLL_002] 5: a timeout, whether the agent is silent or slow", async () => {

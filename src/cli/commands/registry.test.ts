@@ -185,6 +185,34 @@ describe("dragoman registry", () => {
     expect(received[0]?.headers["x-api-key"]).toBe("key-123456");
   });
 
+  it.each(["missing.json", "cards/missing.json"])(
+    "says that there is no file %s instead of taking it for a host",
+    async (name) => {
+      const { received, url } = await scriptRegistry({});
+      const { code, stderr } = await runInProcess("registry", "add", name, "--registry", url);
+      expect(code).not.toBe(0);
+      expect(stderr).toContain(`The card file ${name} could not be read (ENOENT).`);
+      expect(received).toEqual([]);
+    },
+  );
+
+  it("takes the name of a card at a host for an address", async () => {
+    const { received, url } = await scriptRegistry({ "POST /registry/agents": [201, known("a1")] });
+    await runInProcess("registry", "add", "agents.example.com/card.json", "--registry", url);
+    expect(received[0]?.body).toEqual({ url: "https://agents.example.com/card.json" });
+  });
+
+  it("names the flags for the credentials that a registry requires", async () => {
+    const refused = [401, { errorCode: "UNAUTHENTICATED", message: "Who?" }] as const;
+    const { url } = await scriptRegistry({ "GET /registry/agents": refused });
+    const { code, stderr } = await runInProcess("registry", "list", "--registry", url);
+    expect(code).toBe(4);
+    expect(stderr).toContain("--api-key or --bearer");
+    expect(stderr).not.toContain("-a,");
+    const found = await runInProcess("send", "-a", "skill:talk", "--registry", url, "hello");
+    expect(found.stderr).toContain("--credential-origin");
+  });
+
   it("shows and removes an agent by its name", async () => {
     const { received, url } = await scriptRegistry({
       "GET /registry/agents/talker": notFound,

@@ -37,6 +37,8 @@ interface OpenedRegistry {
   readonly url: string;
 }
 
+const CREDENTIALS_HINT = "Set --api-key or --bearer, or A2ACLI_API_KEY or A2ACLI_BEARER.";
+
 function withRegistry(
   output: Output,
   flags: ClientFlags,
@@ -47,7 +49,7 @@ function withRegistry(
     try {
       await body({ session, url, registry: await openRegistry(session, url, true) });
     } catch (error) {
-      throw toRegistryFailure(error);
+      throw toRegistryFailure(error, CREDENTIALS_HINT);
     }
   });
 }
@@ -116,7 +118,7 @@ function readTtl(text: string): number {
 
 /** The registry fetches what is at a URL; a file is only here. */
 async function readTarget(target: string): Promise<{ readonly url: string } | { readonly card: AgentCard }> {
-  const place = locateCard(target);
+  const place = isFileName(target) ? { kind: "file" as const, path: target } : locateCard(target);
   if (place.kind === "web") return { url: place.address };
   const text = await readFile(place.path, "utf8").catch((error: unknown) => {
     const code = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
@@ -127,6 +129,11 @@ async function readTarget(target: string): Promise<{ readonly url: string } | { 
     throw new CommandError("A2ACLI_ERR_CARD_INVALID", `The file ${place.path} is not a JSON object.`);
   // It is for the registry to say what is wrong with it, in whatever version it is written.
   return { card: card as object as AgentCard };
+}
+
+/** Also if there is no such file: the name of a card that a host serves has the host before it, with a dot or a port. */
+function isFileName(target: string): boolean {
+  return /^[^/\\.:]+[/\\].*\.json$|^[^/\\:]+\.json$/i.test(target);
 }
 
 function parseOrUndefined(text: string): unknown {

@@ -227,9 +227,12 @@ export function credentialHint(card: AgentCard): string | null {
   if (schemes.some(acceptsBearer)) ways.push("a bearer token in A2ACLI_BEARER (or --bearer)");
   if (schemes.some((scheme) => findApiKeyLocation(scheme) !== undefined))
     ways.push("an API key in A2ACLI_API_KEY (or --api-key)");
-  if (schemes.some((scheme) => "mtlsSecurityScheme" in scheme))
-    ways.push("a client certificate (--client-cert and --client-key)");
+  if (asksForCertificate(card)) ways.push("a client certificate (--client-cert and --client-key)");
   return ways.length === 0 ? "Set A2ACLI_BEARER or A2ACLI_API_KEY." : `The agent's card asks for ${ways.join(" or ")}.`;
+}
+
+export function asksForCertificate(card: AgentCard): boolean {
+  return orderSchemes(card).some((scheme) => "mtlsSecurityScheme" in scheme);
 }
 
 /** Whether the settings contain anything that may identify the caller. */

@@ -1,9 +1,10 @@
+import { ConnectionError } from "../../client/errors.ts";
 import { formatDuration } from "../../model/duration.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { CommandError, CommandExit } from "../errors.ts";
 import { quoteForShell } from "../render/text.ts";
 import { commandLine, type Settings } from "../settings/read.ts";
-import { credentialHint, hasCredentials } from "./credentials.ts";
+import { asksForCertificate, credentialHint, hasCredentials } from "./credentials.ts";
 import type { Session } from "./session.ts";
 
 /** Adds the session's context to an error: our own timeout, a missing credential, a task that is still running. */
@@ -20,6 +21,11 @@ export function explainError(error: unknown, session: Session): unknown {
   }
   const refusal = findCertificateRefusal(error, settings);
   if (refusal !== undefined) return refusal;
+  if (isClosedForLackOfCertificate(error, session)) {
+    const hint =
+      "The agent's card asks for a client certificate, and there is none: set --client-cert and --client-key.";
+    return new CommandError("A2ACLI_ERR_UNREACHABLE", error.message, hint, cause);
+  }
   if (!ProtocolError.is(error) || error.code !== "UNAUTHENTICATED") return error;
   const login = `Or log in: ${commandLine(settings, "auth login")}`;
   const hint = session.card === undefined ? null : `${credentialHint(session.card)} ${login}`;
@@ -51,6 +57,12 @@ function resumeHint(session: Session): string | null {
   const cancels = `${commandLine(session.settings, "task cancel", task)} ends it.`;
   if (!session.tasksCanBeRead) return cancels;
   return `${commandLine(session.settings, "task get --wait", task)} waits for it, ${cancels}`;
+}
+
+/** Some servers close the connection without saying that they miss a certificate. */
+function isClosedForLackOfCertificate(error: unknown, { card, settings }: Session): error is ConnectionError {
+  if (!ConnectionError.is(error) || error.code !== "unreachable" || settings.clientCert !== undefined) return false;
+  return card !== undefined && asksForCertificate(card) && /^Connection (?:closed|reset)/.test(error.message);
 }
 
 const CERTIFICATE_ALERT =

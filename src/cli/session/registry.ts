@@ -147,8 +147,8 @@ function ambiguityError(name: string, agents: readonly RegistryEntry[], url: str
   );
 }
 
-/** What a registry returned, as an error of the command line. */
-export function toRegistryFailure(error: unknown): unknown {
+/** What a registry returned, as an error of the command line; `credentialsHint` says how it can be given credentials. */
+export function toRegistryFailure(error: unknown, credentialsHint = CREDENTIALS_HINT): unknown {
   if (!(error instanceof RegistryError)) return error;
   const { code, message } = error;
   const cause = { cause: error };
@@ -164,7 +164,7 @@ export function toRegistryFailure(error: unknown): unknown {
       return new CommandError(
         "A2ACLI_ERR_CREDENTIALS_MISSING",
         `The registry requires credentials: ${message}`,
-        CREDENTIALS_HINT,
+        credentialsHint,
         cause,
       );
     case "PERMISSION_DENIED":
