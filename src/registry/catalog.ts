@@ -1,5 +1,6 @@
 /** Entries in the shapes of AI Catalog and ARD (§4.2), and the details beyond them. */
 
+import { identityOf } from "../client/registry/identity.ts";
 import { type JsonObject, type JsonValue, omitUndefined } from "../model/json.ts";
 import { dialectsOf, identifierOf, type RegistryEntry } from "./entry.ts";
 import { CARD_MEDIA_TYPE } from "./search/listed.ts";
@@ -18,6 +19,8 @@ export function toCatalogEntry(entry: RegistryEntry): JsonObject {
   const { id, card, url, document, source, visibility, health, signature, heldBack, expiresAt } = entry;
   const queries = card.skills.flatMap(({ examples = [] }) => examples).slice(0, MAX_QUERIES);
   const tags = [...new Set(card.skills.flatMap(({ tags }) => tags))].slice(0, MAX_TAGS);
+  // What a server says of its own agents is as live as their cards.
+  const identity = source === "server" ? undefined : identityOf(card);
   const content = url === undefined ? { data: document ?? toJson(card) } : { url };
   return omitUndefined({
     id,
@@ -40,6 +43,8 @@ export function toCatalogEntry(entry: RegistryEntry): JsonObject {
       bindings: [...new Set(card.supportedInterfaces.map(({ protocolBinding }) => protocolBinding))].join(","),
       signature: signature.status,
       heldBack: heldBack !== undefined,
+      hosts: identity?.hosts.join(","),
+      provider: identity?.provider || undefined,
       expiresAt: toTime(expiresAt),
     }) as JsonObject,
   }) as JsonObject;

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { isIP } from "node:net";
 import { findBinding } from "../client/dialects.ts";
+import { hostOf } from "../client/registry/identity.ts";
 import type { AgentCard } from "../model/card.ts";
 import type { JsonObject } from "../model/json.ts";
 import { isLoopback } from "../wire/loopback.ts";
@@ -80,30 +81,6 @@ export function entryId(owner: string, source: { readonly url: string } | { read
     .update(JSON.stringify([owner, ...key]))
     .digest("base64url")
     .slice(0, 22);
-}
-
-/** The members by which others recognise an agent: its name, who provides it, and the hosts it is called at. */
-function identityOf({ name, provider, supportedInterfaces }: AgentCard) {
-  const hosts = supportedInterfaces.map(({ url }) => hostOf(url)?.host ?? url);
-  return {
-    name,
-    provider: provider?.organization ?? "",
-    hosts: [...new Set(hosts)].sort().join(", "),
-  };
-}
-
-/** How the identity of the card differs; empty if it is the same agent. */
-export function identityChanges(before: AgentCard, after: AgentCard): readonly string[] {
-  const [old, now] = [identityOf(before), identityOf(after)];
-  return (Object.keys(old) as (keyof typeof old)[]).flatMap((key) =>
-    old[key] === now[key] ? [] : [`${key}: ${old[key] || "none"} → ${now[key] || "none"}`],
-  );
-}
-
-/** Interfaces of gRPC are `host:port`, without a scheme. */
-function hostOf(url: string): URL | undefined {
-  if (/^https?:\/\//i.test(url)) return URL.canParse(url) ? new URL(url) : undefined;
-  return URL.canParse(`https://${url}`) ? new URL(`https://${url}`) : undefined;
 }
 
 /** A domain for agents without one; ARD does not allow `localhost` itself (URN naming guide, scenario A). */

@@ -1,9 +1,10 @@
+import { identityChanges, identityOf } from "../client/registry/identity.ts";
 import { ProtocolError } from "../model/errors.ts";
 import { omitUndefined } from "../model/json.ts";
 import type { Clock, Log } from "../model/ports.ts";
 import type { CardSource, FetchedCard } from "./card-source.ts";
 import type { ChangeKind } from "./changes.ts";
-import { identityChanges, type RegistryEntry } from "./entry.ts";
+import type { RegistryEntry } from "./entry.ts";
 import { ageOf, isChecked, nextAgeAt, nextCheckAt, type RegistryTimes } from "./health.ts";
 
 export interface EntryChange {
@@ -186,7 +187,7 @@ function withProblem(before: RegistryEntry, problem: string, now: number): Regis
 function withCard(before: RegistryEntry, fetched: FetchedCard | "unchanged", now: number): RegistryEntry {
   const checked = { ...before, checkedAt: now };
   if (fetched === "unchanged") return checked;
-  const changes = identityChanges(before.card, fetched.card);
+  const changes = identityChanges(identityOf(before.card), identityOf(fetched.card));
   if (changes.length > 0) return { ...checked, heldBack: { since: before.heldBack?.since ?? now, changes } };
   const { heldBack, etag: _, ...rest } = checked;
   const { card, signature, findings, etag } = fetched;

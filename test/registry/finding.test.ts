@@ -4,6 +4,7 @@ import { createFindingAgent } from "../../src/agents/remote/finding-agent.ts";
 import { connect, createRegistryClient, textOf } from "../../src/client/index.ts";
 import { defineAgent } from "../../src/index.ts";
 import { startServer } from "../support/lifecycle.ts";
+import { ask, startSite } from "./support.ts";
 
 const writer = defineAgent({
   name: "Writer",
@@ -40,4 +41,25 @@ it("an agent that its server announces is found by name and skill, also through 
   const failed = await caller.send("another letter");
   expect(failed).toMatchObject({ task: { status: { state: "TASK_STATE_FAILED" } } });
   expect(textOf(failed)).toBe('There is no agent with the skill "write".');
+});
+
+it("an agent whose card becomes that of another one is not called any more", async () => {
+  const server = await startServer({ agents: { writer }, grpcPort: false });
+  const other = await startServer({ agents: { writer }, grpcPort: false });
+  let target = server.url;
+  const site = await startSite((request, response) => {
+    if (request.url !== "/.well-known/agent-card.json") return void response.writeHead(404).end();
+    const headers = { "a2a-version": "1.0" };
+    void ask(target, "/.well-known/agent-card.json", undefined, { headers }).then(({ text }) => response.end(text));
+  });
+  const pen = createFindingAgent({ name: "Pen", wanted: { skill: "write" } });
+  const hub = await startServer({ agents: { pen } });
+  await createRegistryClient(hub.url).register({ url: site });
+  const caller = await connect(`${hub.url}/agents/pen`);
+  expect(textOf(await caller.send("a letter"))).toBe("written: a letter");
+  target = other.url;
+  const failed = await caller.send("another letter");
+  expect(failed).toMatchObject({ task: { status: { state: "TASK_STATE_FAILED" } } });
+  const hosts = `hosts: ${new URL(server.url).host} → ${new URL(other.url).host}`;
+  expect(textOf(failed)).toContain(`The card is not that of the registered agent (${hosts})`);
 });

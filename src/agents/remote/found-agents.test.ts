@@ -95,6 +95,27 @@ describe("choosing among agents with a skill", () => {
     expect((await choose()).chosen?.id).toBe("2");
   });
 
+  it("does not call one that is held back, or whose card is now that of another agent", async () => {
+    const { url } = await serveWriter("Writer");
+    const hosts = [new URL(url).host];
+    const impostor = found("a", url, { identity: { name: "Letters", provider: "", hosts } });
+    const held = found("b", url, { heldBack: true });
+    const same = found("c", url, { identity: { name: "Writer", provider: "", hosts: [...hosts, "grpc.example:1"] } });
+    expect((await chooserOf([[impostor, held, same]]).choose()).chosen).toEqual({ id: "c", url });
+    const message =
+      'No agent with the skill "write" can be reached. ' +
+      `${url}: The card is not that of the registered agent (name: Letters → Writer). ${url}: The registry holds it back`;
+    await expect(chooserOf([[impostor, held]]).choose()).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+      message: expect.stringContaining(message),
+    });
+    for (const refused of [impostor, held]) {
+      const { asked, chooser } = chooserOf([[refused], [found("d", url)]]);
+      await expect(chooser.choose({ registered: "Letters" }, ANONYMOUS)).rejects.toMatchObject({ code: "UNAVAILABLE" });
+      expect(asked).toEqual([0]);
+    }
+  });
+
   it("uses a card that only the registry has, and finds the same agent again by it", async () => {
     const { url } = await serveWriter("Writer");
     const { card: read, raw } = await fetchCard(url);

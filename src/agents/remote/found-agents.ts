@@ -3,6 +3,7 @@
 import { type FetchedCard, fetchCard, readGivenCard } from "../../client/card/fetch-card.ts";
 import { ConnectionError, redactUrl } from "../../client/errors.ts";
 import { DEFAULT_STREAM_RETRY, type RetryOptions } from "../../client/options.ts";
+import { type AgentIdentity, describeImpostor, HELD_BACK } from "../../client/registry/identity.ts";
 import { parseGrpcAddress } from "../../client/transport/grpc-channels.ts";
 import type { Caller } from "../../model/caller.ts";
 import type { AgentCard, AgentInterface } from "../../model/card.ts";
@@ -20,6 +21,10 @@ export interface FoundAgent extends ChosenAgent {
   readonly healthy: boolean;
   /** How well it matches what was asked for; more is better. */
   readonly score: number;
+  /** Its card became that of another agent, so that it is not called. */
+  readonly heldBack?: boolean;
+  /** What its card has to say; absent if the registry does not know. */
+  readonly identity?: AgentIdentity;
 }
 
 /** What one registry, or one circle of registries, answers. */
@@ -76,19 +81,33 @@ export function createAgentChooser({ find, isOwn, ...tools }: AgentChooserOption
       const reasons: string[] = [];
       const unanswered: string[] = [];
       const tried = new Set<string>();
+      let isRefused = false;
       for await (const found of find(wanted, caller)) {
         unanswered.push(...found.unanswered);
         const others = found.agents.filter((agent) => !tried.has(keyOf(agent)) && !isOwn(agent.url));
-        for (const { healthy: _, score: __, ...chosen } of rank(others, avoid)) {
+        for (const { healthy: _, score: __, heldBack, identity, ...chosen } of rank(others, avoid)) {
           tried.add(keyOf(chosen));
+          const isAccepted = (refusal: string | undefined) => {
+            if (refusal === undefined) return true;
+            reasons.push(`${redactUrl(chosen.url)}: ${refusal}`);
+            isRefused = true;
+            return false;
+          };
+          if (!isAccepted(heldBack === true ? HELD_BACK : undefined)) continue;
           try {
-            const agent = await reach(chosen, CARD_RETRY, (card) => isWanted(card, wanted));
+            const agent = await reach(
+              chosen,
+              CARD_RETRY,
+              (card) => isAccepted(describeImpostor(identity, card)) && isWanted(card, wanted),
+            );
             if (agent !== undefined) return agent;
           } catch (error) {
             if (!ProtocolError.is(error) && !ConnectionError.is(error)) throw error;
             reasons.push(`${redactUrl(chosen.url)}: ${error.message}`);
           }
         }
+        // Another agent with the same name, further away, is not the one that is meant.
+        if ("registered" in wanted && isRefused) break;
       }
       throw notFound(wanted, reasons, unanswered);
     },

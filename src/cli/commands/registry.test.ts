@@ -35,6 +35,30 @@ describe("an agent that -a names", () => {
     expect(stderr).toMatch(/Gone cannot be reached; trying the next one[\s\S]*Using Talker/);
   });
 
+  it("is not called if it is held back, or if its card is now that of another agent", async () => {
+    const { host } = new URL(agent.url);
+    const impostor = known("a0", { displayName: "Listed", metadata: { health: "up", hosts: host } });
+    const held = known("a1", { metadata: { health: "up", heldBack: true } });
+    const same = known("a2", { displayName: "Test agent", metadata: { health: "up", hosts: `${host},other.example` } });
+    for (const [items, code, told] of [
+      [[impostor, held, same], 0, /Listed: The card is not that[\s\S]*Using Test agent/],
+      [[impostor, held], 1, /Listed: The card is not that of the registered agent \(name: Listed → Test agent/],
+      [[held], 1, /Talker \(a1\): The registry holds it back/],
+    ] as const) {
+      const { url } = await scriptRegistry({
+        "GET /registry/agents": [200, { items: [...items] }],
+        "POST /registry/search": [200, { results: [] }],
+      });
+      const sent = agent.received.length;
+      const result = await runInProcess("send", "-a", "skill:talk", "--registry", url, "hello");
+      expect([result.code === 0, result.stderr]).toEqual([code === 0, expect.stringMatching(told)]);
+      if (code !== 0) expect(agent.received.slice(sent).filter(({ body }) => body !== undefined)).toEqual([]);
+    }
+    const { url } = await scriptRegistry({ "GET /registry/agents/a1": [200, held] });
+    expect((await runInProcess("registry", "show", "a1", "--registry", url)).stdout).toContain("Talker");
+    expect((await runInProcess("card", "get", "-a", "a1", "--registry", url)).stderr).toContain("holds it back");
+  });
+
   it("is looked up by its name or id, and by a name in a variable's registry", async () => {
     const { url } = await scriptRegistry({
       "GET /registry/agents/a1": [200, known("a1")],

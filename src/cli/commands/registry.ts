@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { locateCard } from "../../client/card/addresses.ts";
 import { redactUrl } from "../../client/errors.ts";
+import { findAgents } from "../../client/registry/find.ts";
 import { parseReference } from "../../client/registry/reference.ts";
 import type {
   RegistrationInput,
@@ -168,7 +169,7 @@ async function findOne(
 ): Promise<RegistryEntry & { readonly id: string }> {
   // An id may have dots, which no name has.
   const reference = parseReference(agent) ?? { registered: agent };
-  const found = requireOne(reference, await registry.find(reference), url);
+  const found = requireOne(reference, await findAgents(registry, reference, undefined), url);
   if (found.id === undefined || ("source" in found && found.source !== undefined && !isOf(url, String(found.source)))) {
     throw notFoundError(reference, url);
   }

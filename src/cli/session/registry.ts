@@ -4,6 +4,7 @@ import { existsSync, statSync } from "node:fs";
 import { withoutCertificate } from "../../auth/login/client-certificate.ts";
 import type { FetchedCard } from "../../client/card/fetch-card.ts";
 import { ConnectionError, failedBeforeSending, redactUrl } from "../../client/errors.ts";
+import { describeImpostor, listedIdentity } from "../../client/registry/identity.ts";
 import { parseReference, type RegistryReference } from "../../client/registry/reference.ts";
 import {
   type RegistryClient,
@@ -202,10 +203,14 @@ export async function readNamedCard(session: Session, agentCard: string, read: R
   for (const [at, entry] of agents.entries()) {
     try {
       const card = entry.url === undefined ? await readInlineCard(session, entry, registry) : await read(entry.url);
+      const impostor = entry.url === undefined ? undefined : describeImpostor(listedIdentity(entry), card.card);
+      if (impostor !== undefined) throw new RegistryError("UNAVAILABLE", `${entry.displayName}: ${impostor}`);
       useFound(session, entry, registry);
       return card;
     } catch (error) {
-      if (!ConnectionError.is(error) || error.code === "aborted" || at === agents.length - 1) throw error;
+      const isOther = error instanceof RegistryError;
+      const isAway = ConnectionError.is(error) && error.code !== "aborted";
+      if ((!isOther && !isAway) || at === agents.length - 1) throw toRegistryFailure(error);
       session.output.info(safeLine(`${entry.displayName} cannot be reached; trying the next one. ${error.message}`));
     }
   }

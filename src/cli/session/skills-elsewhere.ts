@@ -42,6 +42,7 @@ export async function lookUpSkills(skills: readonly string[], given: string | un
     } catch (error) {
       if (isGiven) throw toRegistryFailure(error);
       if (!isFailure(error)) throw error;
+      if (error instanceof RegistryError && error.code === "UNAVAILABLE") continue;
       // No registry answers, so that the configuration is all there is.
       break;
     }

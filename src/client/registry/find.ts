@@ -1,3 +1,4 @@
+import { HELD_BACK, isHeldBack } from "./identity.ts";
 import type { RegistryReference } from "./reference.ts";
 import { type RegistryClient, type RegistryEntry, RegistryError } from "./types.ts";
 
@@ -8,7 +9,7 @@ const MAX_CANDIDATES = 100;
 
 /**
  * The agents that a reference may mean. For a skill, those of the registry itself, or if it has none, those of its peers,
- * in the order in which to try them; for a name, those of the closest kind of match.
+ * in the order in which to try them; for a name, those of the closest kind of match. Some may be held back.
  */
 export function findAgents(
   registry: RegistryClient,
@@ -20,6 +21,19 @@ export function findAgents(
     : findByName(registry, reference.registered, call);
 }
 
+/** Those that may be called. Another agent with the same name does not stand for one that is held back. */
+export async function findCallable(
+  registry: RegistryClient,
+  reference: RegistryReference,
+  call: CallOptions,
+): Promise<readonly RegistryEntry[]> {
+  const found = await findAgents(registry, reference, call);
+  const held = found.find(isHeldBack);
+  const callable = "skill" in reference || found.length === 1 ? found.filter((entry) => !isHeldBack(entry)) : found;
+  if (held === undefined || callable.length > 0) return callable;
+  throw new RegistryError("UNAVAILABLE", `${held.displayName} (${held.id ?? held.identifier}): ${HELD_BACK}`);
+}
+
 async function findBySkill(
   registry: RegistryClient,
   skill: string,
@@ -28,7 +42,7 @@ async function findBySkill(
   const hasSkill = (entry: RegistryEntry) => isAgent(entry) && entry.capabilities?.includes(skill) === true;
   const { items } = await registry.listPage({ filter: { skill }, pageSize: MAX_CANDIDATES }, call);
   const own = items.filter(hasSkill);
-  if (own.some((entry) => healthRank(entry) === 0)) return own.sort(byPreference);
+  if (own.some((entry) => healthRank(entry) === 0 && !isHeldBack(entry))) return own.sort(byPreference);
   const { results } = await registry.search({ text: skill, filter: { skill }, pageSize: MAX_CANDIDATES }, call);
   return distinct([...own, ...results.filter(hasSkill)]).sort(byPreference);
 }

@@ -200,6 +200,25 @@ describe("finding an agent", () => {
     expect(found.map(({ id }) => id)).toEqual(["best", "far", "near"]);
   });
 
+  it("that is held back is refused: another one with the skill is taken, but none with the same name", async () => {
+    const held = withSkill("held", "up", { displayName: "Pen", metadata: { health: "up", heldBack: true } });
+    const other = withSkill("other", "stale", { displayName: "Pen" });
+    const items: JsonValue[] = [held];
+    const { url } = await scriptRegistry({
+      "GET /registry/agents/held": [200, held],
+      "GET /registry/agents": (response) => response.end(JSON.stringify({ items })),
+      "POST /registry/search": [200, { results: [] }],
+    });
+    const registry = createRegistryClient(url);
+    const refusal = { code: "UNAVAILABLE", message: expect.stringContaining("Pen (held): The registry holds it back") };
+    for (const reference of [{ skill: "write" }, { registered: "held" }, { registered: "Pen" }]) {
+      await expect(registry.find(reference)).rejects.toMatchObject(refusal);
+    }
+    items.push(other);
+    expect((await registry.find({ skill: "write" })).map(({ id }) => id)).toEqual(["other"]);
+    expect(await registry.find({ registered: "Pen" })).toHaveLength(2);
+  });
+
   it.each([
     ["its id", "x1", ["x1"]],
     ["the name of an agent of the registry's server", "echo", ["self.echo"]],

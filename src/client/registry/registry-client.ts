@@ -1,5 +1,5 @@
 import { isObject, type JsonObject, listOf, omitUndefined } from "../../model/json.ts";
-import { findAgents } from "./find.ts";
+import { findCallable } from "./find.ts";
 import { createRegistryRequests } from "./requests.ts";
 import {
   type RegistryClient,
@@ -46,7 +46,7 @@ export function createRegistryClient(address: string, options: RegistryOptions =
     async get(id, call) {
       return readDetails(await requests.send({ method: "GET", path: agentPath(id), ...call }));
     },
-    find: (reference, call) => findAgents(client, reference, call),
+    find: (reference, call) => findCallable(client, reference, call),
     async register(agent, call) {
       // A card is JSON, but the compiler does not regard interfaces as such.
       const body = agent as RegistrationBody;

@@ -23,7 +23,7 @@ export interface RegistryEntry {
   readonly representativeQueries?: readonly string[];
   readonly version?: string;
   readonly updatedAt?: string;
-  /** What the registry knows besides, such as `health`, `source`, `visibility` and `signature`. */
+  /** What the registry knows besides, such as `health`, `source`, `signature`, `heldBack`, and the `hosts` of the agent. */
   readonly metadata?: JsonObject;
 }
 
@@ -112,7 +112,7 @@ export interface RegistryClient {
   get(id: string, options?: RegistryCallOptions): Promise<RegistryDetails>;
   /**
    * The agents that a name, id or skill may mean, in the order in which to try them. More than one for a name means that
-   * it is ambiguous.
+   * it is ambiguous. Fails with UNAVAILABLE if the registry holds them back, as their cards became those of others.
    */
   find(reference: RegistryReference, options?: RegistryCallOptions): Promise<readonly RegistryEntry[]>;
   /** Registering the same card again keeps its id. */

@@ -2,9 +2,10 @@
 
 import type { FindAgents, FoundAgent, FoundAgents, WantedAgent } from "../../agents/remote/found-agents.ts";
 import { matchName } from "../../client/registry/find.ts";
+import { isHeldBack, listedIdentity } from "../../client/registry/identity.ts";
 import type { RegistryEntry } from "../../client/registry/types.ts";
 import { ProtocolError } from "../../model/errors.ts";
-import { fieldsOf, isObject, type JsonObject, listOf } from "../../model/json.ts";
+import { fieldsOf, isObject, type JsonObject, listOf, omitUndefined } from "../../model/json.ts";
 import { toCatalogEntry } from "../../registry/catalog.ts";
 import type { FederatedSearch } from "../../registry/federate.ts";
 import { parseSearchRequest } from "../../registry/query.ts";
@@ -64,5 +65,14 @@ export function toFoundAgent(entry: RegistryEntry): readonly FoundAgent[] {
   if (typeof place !== "string") return [];
   const score = "score" in entry && typeof entry.score === "number" ? entry.score : 0;
   const healthy = metadata?.health === undefined || metadata.health === "up";
-  return [{ id: id ?? identifier, url: place, healthy, score, ...(url === undefined && data && { card: data }) }];
+  return [
+    {
+      id: id ?? identifier,
+      url: place,
+      healthy,
+      score,
+      ...(isHeldBack(entry) && { heldBack: true }),
+      ...(url === undefined ? data && { card: data } : omitUndefined({ identity: listedIdentity(entry) })),
+    },
+  ];
 }
