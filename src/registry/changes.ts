@@ -53,7 +53,8 @@ export class ChangeLog {
   #last: number;
   /** Everything after it is kept. */
   #floor: number;
-  /** Of changes that are being written. */
+  /** Numbers of changes that are being written, and the highest of them. */
+  readonly #writing = new Set<number>();
   #reserved = 0;
   readonly #watchers = new Set<() => void>();
   #closed = false;
@@ -93,11 +94,16 @@ export class ChangeLog {
     let number = Math.max(this.#last + 1, this.#reserved + 1, at);
     for (;;) {
       this.#reserved = number;
+      this.#writing.add(number);
       const change = { number, ...about };
       const record = { space: SPACE, key: toKey(number), value: JSON.stringify(change), keep: KEPT_CHANGES };
-      if (await this.#records.put({ ...record, ifValue: null })) {
-        this.#take([change]);
-        return;
+      try {
+        if (await this.#records.put({ ...record, ifValue: null })) {
+          this.#take([change]);
+          return;
+        }
+      } finally {
+        this.#writing.delete(number);
       }
       number = Math.max(number, this.#reserved) + 1;
     }
@@ -106,10 +112,16 @@ export class ChangeLog {
   /** Reads what other nodes have written; returns it. */
   async readNew(): Promise<readonly Change[]> {
     // A number is hardly above the time, and another node may have written an earlier one a moment later.
-    const after = toKey(Math.max(0, this.#last - OVERLAP_MS));
-    const page = await this.#records.records(SPACE, { after, limit: PAGE });
-    const known = new Set(this.#kept.slice(-PAGE).map(({ number }) => number));
-    const changes = page.flatMap(({ value }) => parseChange(value) ?? []).filter(({ number }) => !known.has(number));
+    let after: string | undefined = toKey(Math.max(0, this.#last - OVERLAP_MS));
+    const read: Change[] = [];
+    for (let isLast = false; !isLast; ) {
+      const page = await this.#records.records(SPACE, { limit: PAGE, ...omitUndefined({ after }) });
+      read.push(...page.flatMap(({ value }) => parseChange(value) ?? []));
+      after = page.at(-1)?.key;
+      isLast = page.length < PAGE;
+    }
+    const known = new Set(this.#kept.map(({ number }) => number));
+    const changes = read.filter(({ number }) => !known.has(number) && !this.#writing.has(number));
     this.#take(changes);
     return changes;
   }

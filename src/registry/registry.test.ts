@@ -281,6 +281,15 @@ it("follows what another node with the same store does", async () => {
   expect(await namesOf(other, "alice")).toEqual(["B", "C"]);
 });
 
+it("follows another node that has more changes than are read at a time", async () => {
+  const { clock, records, registry } = start();
+  const other = createRegistry({ clock, records });
+  await other.list("alice", parseListRequest(""));
+  for (let number = 0; number < 1_200; number++) await registry.register("alice", inline(`A${number}`));
+  await clock.advance(3 * SECOND);
+  expect(await other.list("alice", parseListRequest(""))).toMatchObject({ total: 1_200 });
+});
+
 it("skips a damaged record", async () => {
   const { clock, records, registry } = start();
   await registry.register("alice", inline("A"));
