@@ -156,14 +156,18 @@ export class Entries {
     return { entries, last };
   }
 
-  /** Reads, changes and writes, again if another writer came between. Returns what is stored then. */
+  /**
+   * Reads, changes and writes, again if another writer came between. Returns what is stored then. `isNew`: there is
+   * probably nothing to read.
+   */
   async change(
     id: string,
     change: (before: RegistryEntry | undefined) => EntryChange | undefined,
+    { isNew = false } = {},
   ): Promise<RegistryEntry | undefined> {
     const { records, onChange } = this.#options;
-    for (;;) {
-      const text = await records.record(SPACE, id);
+    for (let isFirst = true; ; isFirst = false) {
+      const text = isFirst && isNew ? undefined : await records.record(SPACE, id);
       const before = text === undefined ? undefined : parseEntry(text);
       const changed = change(before);
       if (changed === undefined) return before;

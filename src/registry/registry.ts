@@ -106,12 +106,14 @@ export class Registry {
       const read = await this.#readCard(source);
       if (registration.probe) await this.#options.cards.probe(read.card);
       const id = entryId(owner, read.url === undefined ? { card: read.card } : { url: read.url });
-      if (this.#entries.index.get(id) === undefined) this.#checkQuota(owner, (this.#pending.get(owner) ?? 1) - 1);
+      const isNew = this.#entries.index.get(id) === undefined;
+      if (isNew) this.#checkQuota(owner, (this.#pending.get(owner) ?? 1) - 1);
       let created = false;
-      const entry = await this.#entries.change(id, (before) => {
+      const toEntry = (before: RegistryEntry | undefined) => {
         created = before === undefined;
         return this.#toEntry(id, owner, registration, read, before);
-      });
+      };
+      const entry = await this.#entries.change(id, toEntry, { isNew });
       const message = created ? "An agent is registered." : "An agent is registered again.";
       this.#options.log.info({ id, agent: read.card.name, owner, ...omitUndefined({ url: read.url }) }, message);
       return { entry: entry as RegistryEntry, created };
@@ -153,13 +155,13 @@ export class Registry {
     id: string,
     owner: string,
     { visibility, ttlMs, probe }: Registration,
-    { card, document, signature, findings, url, etag }: CardToRegister,
+    { card, document, text, signature, findings, url, etag }: CardToRegister,
     before: RegistryEntry | undefined,
   ): EntryChange {
     const now = this.#options.clock.now();
-    const text = JSON.stringify(card);
-    const isSameCard = before !== undefined && JSON.stringify(before.card) === text;
-    const isOther = url === undefined && JSON.stringify(document) !== text;
+    const cardText = JSON.stringify(card);
+    const isSameCard = before !== undefined && JSON.stringify(before.card) === cardText;
+    const isOther = url === undefined && text !== cardText;
     const entry: RegistryEntry = {
       id,
       owner,

@@ -10,6 +10,8 @@ import { quantile } from "../statistics.ts";
 import type { Target } from "../verdict.ts";
 
 const connections = 8;
+/** So many that a commit of the store has several registrations in it. */
+const fillConnections = 64;
 const repetitions = 5;
 const amounts = ["few", "many"] as const;
 
@@ -142,7 +144,14 @@ function cardOf(number: number): object {
 
 function fill(contestant: Contestant, count: number) {
   let next = 0;
-  return post(contestant, count, "/registry/agents", () => ({ card: cardOf(next++) }), '"registration"');
+  return post(
+    contestant,
+    count,
+    "/registry/agents",
+    () => ({ card: cardOf(next++) }),
+    '"registration"',
+    fillConnections,
+  );
 }
 
 /** With `fixed`, always the same search. */

@@ -59,10 +59,17 @@ async function fetchHeader(context: CardContext, name: string): Promise<string |
   return (await context.fetch()).headers.get(name) ?? undefined;
 }
 
+/** All checks look at the same card. */
+const parsed = new WeakMap<CardContext, Fields>();
+
 function parseCard(context: CardContext): Fields {
+  const known = parsed.get(context);
+  if (known !== undefined) return known;
   const value = parseJson(context.text);
   ensure(value !== undefined, "the card is not JSON");
-  return isObject(value) ? value : fail("the card is not a JSON object");
+  if (!isObject(value)) fail("the card is not a JSON object");
+  parsed.set(context, value);
+  return value;
 }
 
 export const CARD_CHECKS: readonly Check<CardContext>[] = [

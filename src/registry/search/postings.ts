@@ -11,6 +11,10 @@ export const MAX_IMPACT = 15;
 /** Postings that may wait to be sorted; a query reads them all. */
 const MAX_UNSORTED = 512;
 
+export function toPosting(slot: number, impact: number): number {
+  return impact * MAX_SLOTS + slot;
+}
+
 export function slotOf(posting: number): number {
   return posting & SLOT_MASK;
 }
@@ -38,7 +42,7 @@ export class Postings {
       larger.set(this.#data);
       this.#data = larger;
     }
-    this.#data[this.#length++] = impact * MAX_SLOTS + slot;
+    this.#data[this.#length++] = toPosting(slot, impact);
   }
 
   /** Ascending up to `sorted`; what follows is in no order. Valid until the next change. */

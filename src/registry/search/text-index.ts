@@ -1,5 +1,5 @@
-import { impactOf, MAX_IMPACT, Postings, slotOf } from "./postings.ts";
-import { tokenize } from "./tokenize.ts";
+import { impactOf, MAX_IMPACT, Postings, slotOf, toPosting } from "./postings.ts";
+import { asciiWords, termOf, tokenize } from "./tokenize.ts";
 
 /** A text of a document and how much its words count. */
 export interface WeightedText {
@@ -27,6 +27,10 @@ const MAX_READ = 100_000;
 /** A match is relevant if it has at least this part of the score of the best. */
 const CUTOFF = 0.2;
 
+/** Of a word that says nothing. */
+const NO_TERM = -1;
+const MAX_KNOWN = 50_000;
+
 interface QueryTerm {
   readonly weight: number;
   readonly data: Uint32Array;
@@ -40,23 +44,36 @@ interface QueryTerm {
  * documents as among ten thousand.
  */
 export class TextIndex {
-  /** A single number for a term of one document, as most terms are. */
-  #postings = new Map<string, Postings | number>();
+  /** Terms are numbered, so that the words of a document are counted in an array. */
+  #numbers = new Map<string, number>();
+  /** By number of the term. A single posting for a term of one document, as most terms are. */
+  #postings: (Postings | number)[] = [];
+  /** Words as they are written: most are known, and their terms need not be found again. */
+  readonly #known = new Map<string, number>();
+  /** How often each term occurs in the document that is being added; all are 0 otherwise. */
+  #frequencies = new Uint16Array(1_024);
   #scores = new Float64Array(1_024);
   #documents = 0;
 
   /** `slots` are reused only after `remap`. */
   add(slot: number, texts: readonly WeightedText[]): void {
-    const frequencies = new Map<string, number>();
+    const terms: number[] = [];
     let length = 0;
     for (const { text, weight } of texts) {
-      for (const term of tokenize(text)) {
-        frequencies.set(term, (frequencies.get(term) ?? 0) + weight);
+      const found = this.#termsOf(text);
+      const frequencies = this.#frequencies;
+      for (const term of found) {
+        if (term === NO_TERM) continue;
+        const before = frequencies[term] as number;
+        if (before === 0) terms.push(term);
+        frequencies[term] = before + weight;
         length += weight;
       }
     }
     const norm = SATURATION * (1 - LENGTH_NORMALISATION + (LENGTH_NORMALISATION * length) / AVERAGE_LENGTH);
-    for (const [term, frequency] of frequencies) {
+    for (const term of terms) {
+      const frequency = this.#frequencies[term] as number;
+      this.#frequencies[term] = 0;
       this.#addPosting(term, slot, Math.max(1, Math.round((MAX_IMPACT * frequency) / (frequency + norm))));
     }
     this.#documents++;
@@ -66,17 +83,40 @@ export class TextIndex {
     }
   }
 
-  #addPosting(term: string, slot: number, impact: number): void {
-    const known = this.#postings.get(term);
-    if (known === undefined) {
-      const single = new Postings(1);
-      single.add(slot, impact);
-      this.#postings.set(term, single.read().data[0] as number);
-    } else if (typeof known === "number") {
+  #termsOf(text: string): readonly number[] {
+    const words = asciiWords(text);
+    if (words === undefined) return tokenize(text).map((term) => this.#numberOf(term));
+    return words.map((word) => {
+      const known = this.#known.get(word);
+      if (known !== undefined) return known;
+      const term = termOf(word);
+      const number = term === "" ? NO_TERM : this.#numberOf(term);
+      if (this.#known.size < MAX_KNOWN) this.#known.set(word, number);
+      return number;
+    });
+  }
+
+  #numberOf(term: string): number {
+    const known = this.#numbers.get(term);
+    if (known !== undefined) return known;
+    const number = this.#numbers.size;
+    this.#numbers.set(term, number);
+    if (number >= this.#frequencies.length) {
+      const larger = new Uint16Array(this.#frequencies.length * 2);
+      larger.set(this.#frequencies);
+      this.#frequencies = larger;
+    }
+    return number;
+  }
+
+  #addPosting(term: number, slot: number, impact: number): void {
+    const known = this.#postings[term];
+    if (known === undefined) this.#postings[term] = toPosting(slot, impact);
+    else if (typeof known === "number") {
       const several = new Postings();
       several.add(slotOf(known), impactOf(known));
       several.add(slot, impact);
-      this.#postings.set(term, several);
+      this.#postings[term] = several;
     } else known.add(slot, impact);
   }
 
@@ -87,20 +127,20 @@ export class TextIndex {
 
   /** Moves every document to its new slot; those with a negative one are gone. */
   remap(newSlot: Int32Array): void {
-    const kept = new Map<string, Postings | number>();
-    for (const [term, list] of this.#postings) {
+    const [numbers, postings] = [this.#numbers, this.#postings];
+    this.#numbers = new Map();
+    this.#postings = [];
+    this.#known.clear();
+    for (const [term, number] of numbers) {
+      const list = postings[number] as Postings | number;
       if (typeof list === "number") {
         const slot = newSlot[slotOf(list)] as number;
-        if (slot < 0) continue;
-        const single = new Postings(1);
-        single.add(slot, impactOf(list));
-        kept.set(term, single.read().data[0] as number);
+        if (slot >= 0) this.#postings[this.#numberOf(term)] = toPosting(slot, impactOf(list));
         continue;
       }
       const moved = list.remapped(newSlot);
-      if (moved.length > 0) kept.set(term, moved);
+      if (moved.length > 0) this.#postings[this.#numberOf(term)] = moved;
     }
-    this.#postings = kept;
   }
 
   /** All relevant documents that are accepted, in no order. Undefined: the text has no words. */
@@ -111,7 +151,7 @@ export class TextIndex {
     const queue: QueryTerm[] = [];
     let ideal = 0;
     for (const term of terms) {
-      const list = this.#postings.get(term);
+      const list = this.#postings[this.#numbers.get(term) ?? NO_TERM];
       if (list === undefined) continue;
       const frequency = typeof list === "number" ? 1 : list.length;
       const weight = Math.log(1 + (this.#documents - Math.min(frequency, this.#documents) + 0.5) / (frequency + 0.5));

@@ -20,13 +20,22 @@ const STOP_WORDS = new Set(
   ),
 );
 
+/** The words of a text in ASCII as they are written; undefined if it has other characters. */
+export function asciiWords(text: string): readonly string[] | undefined {
+  return NON_ASCII.test(text) ? undefined : (text.match(ASCII_WORD) ?? []);
+}
+
+/** Empty for a word that says nothing. */
+export function termOf(word: string): string {
+  const lower = word.toLowerCase();
+  return STOP_WORDS.has(lower) ? "" : stem(lower).slice(0, MAX_TERM_LENGTH);
+}
+
 /** Terms in order, repeated as often as they occur. `forQuery`: without the single characters that pairs cover. */
 export function tokenize(text: string, forQuery = false): readonly string[] {
+  const ascii = asciiWords(text);
+  if (ascii !== undefined) return ascii.map(termOf).filter((term) => term !== "");
   const terms: string[] = [];
-  if (!NON_ASCII.test(text)) {
-    for (const word of text.match(ASCII_WORD) ?? []) addWord(word.toLowerCase(), terms);
-    return terms;
-  }
   for (const [word] of text.normalize("NFKC").replaceAll(CAMEL_CASE, "$1 ").toLowerCase().matchAll(WORD)) {
     if (NON_ASCII.test(word)) addMixed(word, forQuery, terms);
     else addWord(word, terms);
@@ -34,16 +43,8 @@ export function tokenize(text: string, forQuery = false): readonly string[] {
   return terms;
 }
 
-/** Most words are known: agents are described with the same ones. */
-const stems = new Map<string, string>();
-const MAX_STEMS = 20_000;
-
 function addWord(word: string, terms: string[]): void {
-  let term = stems.get(word);
-  if (term === undefined) {
-    term = STOP_WORDS.has(word) ? "" : stem(word).slice(0, MAX_TERM_LENGTH);
-    if (stems.size < MAX_STEMS) stems.set(word, term);
-  }
+  const term = termOf(word);
   if (term !== "") terms.push(term);
 }
 

@@ -108,7 +108,8 @@ export class FakeCards implements CardSource {
   }
 
   #read(card: AgentCard) {
-    return { card, document: card as object as JsonObject, signature: { status: "absent" } as const, findings: [] };
+    const document = card as object as JsonObject;
+    return { card, document, text: JSON.stringify(card), signature: { status: "absent" } as const, findings: [] };
   }
 }
 
