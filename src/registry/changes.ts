@@ -34,7 +34,15 @@ export interface Change {
   readonly health: Health;
   readonly owner: string;
   readonly visibility: Visibility;
+  /** Present if it was another. */
+  readonly visibilityBefore?: Visibility;
   readonly at: number;
+}
+
+export interface Reset {
+  /** The number from which one can still continue. */
+  readonly reset: { readonly oldest: number };
+  readonly last: number;
 }
 
 const SPACE = "registry:changes";
@@ -87,10 +95,13 @@ export class ChangeLog {
   }
 
   /** Watchers are told once it is stored. */
-  async append(kind: ChangeKind, entry: RegistryEntry): Promise<void> {
+  async append(kind: ChangeKind, entry: RegistryEntry, before = entry.visibility): Promise<void> {
     const { id, owner, visibility, health, card } = entry;
     const at = this.#clock.now();
-    const about = { kind, id, identifier: identifierOf(entry), displayName: card.name, health, owner, visibility, at };
+    const about = {
+      ...{ kind, id, identifier: identifierOf(entry), displayName: card.name, health, owner, visibility, at },
+      ...(before !== visibility && { visibilityBefore: before }),
+    };
     let number = Math.max(this.#last + 1, this.#reserved + 1, at);
     for (;;) {
       this.#reserved = number;
@@ -150,8 +161,11 @@ export class ChangeLog {
     return this.#floor;
   }
 
-  /** Batches of changes after a number, as they come; ends with the log. */
-  follow(after: number): AsyncIterableIterator<readonly Change[], undefined> {
+  /**
+   * Batches of changes after a number, as they come; ends with the log. For one who reads so slowly that changes in
+   * between are no longer kept, `reset` comes instead of them, and what follows is after `last`.
+   */
+  follow(after: number): AsyncIterableIterator<readonly Change[] | Reset, undefined> {
     let cursor = after;
     let ended = false;
     let wake: (() => void) | undefined;
@@ -163,9 +177,13 @@ export class ChangeLog {
       notify();
     };
     const isOver = () => ended || this.#closed;
-    const next = async (): Promise<IteratorResult<readonly Change[], undefined>> => {
+    const next = async (): Promise<IteratorResult<readonly Change[] | Reset, undefined>> => {
       for (;;) {
         if (isOver()) return { done: true, value: undefined };
+        if (cursor < this.#floor) {
+          cursor = this.#last;
+          return { done: false, value: { reset: { oldest: this.#floor }, last: cursor } };
+        }
         const from = this.#kept.findLastIndex(({ number }) => number <= cursor) + 1;
         const batch = this.#kept.slice(from);
         if (batch.length > 0) {

@@ -175,7 +175,7 @@ export class Entries {
       // Both in one commit. A change that is told although another writer was first does no harm.
       const [written] = await Promise.all([
         records.put({ space: SPACE, key: id, value: JSON.stringify(entry), ifValue: text ?? null }),
-        kind === undefined ? undefined : this.changes.append(kind, entry),
+        kind === undefined ? undefined : this.changes.append(kind, entry, changed.before?.visibility),
       ]);
       if (!written) continue;
       this.#take(entry);

@@ -106,10 +106,14 @@ function readPositions(token: string, digest: string, count: number): readonly (
   return positions;
 }
 
-/** The best of all, each agent once; an agent of this registry stands for itself in others. */
+/**
+ * The best of all. What this registry has itself is always shown, as an identifier proves nothing; what its peers list is
+ * left out if it is known here, or from another peer that ranks it higher.
+ */
 function mergeAnswers(answers: readonly Answer[], size: number) {
   const queues = answers.map(({ results }) => ({ results, taken: 0 }));
-  const known = new Set<unknown>();
+  const own = new Set<unknown>(answers[0]?.results.map(({ identifier }) => identifier));
+  const ofPeers = new Set<unknown>();
   const merged: JsonObject[] = [];
   while (merged.length < size) {
     const heads = queues.flatMap((queue) => {
@@ -121,8 +125,9 @@ function mergeAnswers(answers: readonly Answer[], size: number) {
     const best = others.reduce((one, other) => (scoreOf(other.head) > scoreOf(one.head) ? other : one), first);
     best.queue.taken++;
     const { identifier } = best.head;
-    if (!known.has(identifier)) merged.push(best.head);
-    known.add(identifier);
+    const isOwn = best.queue === queues[0];
+    if (isOwn || !(own.has(identifier) || ofPeers.has(identifier))) merged.push(best.head);
+    if (!isOwn) ofPeers.add(identifier);
   }
   const next = answers.map(({ positionAfter }, at) => positionAfter(queues[at]?.taken ?? 0));
   return { results: merged, next: next.every((position) => position === null) ? undefined : next };

@@ -11,6 +11,8 @@ export interface EntryChange {
   readonly entry: RegistryEntry;
   /** What watchers are told; absent: nothing. */
   readonly kind?: ChangeKind | undefined;
+  /** Where who may see it may have changed. */
+  readonly before?: RegistryEntry;
 }
 
 export interface RefreshOptions {
@@ -186,7 +188,11 @@ function withProblem(before: RegistryEntry, problem: string, now: number): Regis
 /** A card of another identity is not shown; the one before stays until the owner registers the agent again. */
 function withCard(before: RegistryEntry, fetched: FetchedCard | "unchanged", now: number): RegistryEntry {
   const checked = { ...before, checkedAt: now };
-  if (fetched === "unchanged") return checked;
+  if (fetched === "unchanged") {
+    // The ETag is that of the card that is shown: the agent is itself again.
+    const { heldBack: _, ...same } = checked;
+    return same;
+  }
   const changes = identityChanges(identityOf(before.card), identityOf(fetched.card));
   if (changes.length > 0) return { ...checked, heldBack: { since: before.heldBack?.since ?? now, changes } };
   const { heldBack, etag: _, ...rest } = checked;

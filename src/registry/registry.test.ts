@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { FakeClock, settle } from "../engine/testing/fake-clock.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
-import { type Change, KEPT_CHANGES } from "./changes.ts";
+import { type Change, KEPT_CHANGES, type Reset } from "./changes.ts";
 import type { RegistryEntry } from "./entry.ts";
 import { parseListRequest } from "./query.ts";
 import type { Registry } from "./registry.ts";
@@ -41,12 +41,16 @@ const codeOf = (promise: Promise<unknown>) =>
 
 /** Changes as they come, without those that the owner may not see. */
 async function watch(registry: Registry, owner: string, after?: number) {
-  const { changes, isVisible, reset, from } = await registry.watch(owner, after);
+  const { changes, toVisible, reset, from } = await registry.watch(owner, after);
   const seen: Change[] = [];
+  const resets: Reset[] = [];
   const reading = (async () => {
-    for await (const batch of changes) seen.push(...batch.filter(isVisible));
+    for await (const batch of changes) {
+      if ("reset" in batch) resets.push(batch);
+      else seen.push(...batch.flatMap((change) => toVisible(change) ?? []));
+    }
   })();
-  return { seen, reset, from, reading, kinds: () => seen.map(({ kind }) => kind) };
+  return { seen, resets, reset, from, reading, kinds: () => seen.map(({ kind }) => kind) };
 }
 
 describe("an agent with a ttl", () => {
@@ -143,6 +147,19 @@ describe("an agent with a card at a URL", () => {
     expect(again.entry.heldBack).toBeUndefined();
   });
 
+  it("that becomes itself again is no longer held back, also if its ETag is the old one", async () => {
+    const { clock, cards, registry } = start();
+    cards.cards.set(URL_A, cardOf("A"));
+    const { entry } = await registry.register("alice", byUrl(URL_A));
+    cards.cards.set(URL_A, cardOf("Impostor"));
+    await clock.advance(12 * MINUTE);
+    const watcher = await watch(registry, "alice");
+    cards.cards.set(URL_A, cardOf("A"));
+    await clock.advance(12 * MINUTE);
+    expect(await registry.get("alice", entry.id)).not.toHaveProperty("heldBack");
+    expect(watcher.kinds()).toEqual(["updated"]);
+  });
+
   it("is probed only where that is asked for", async () => {
     const { clock, cards, registry } = start();
     cards.cards.set(URL_A, cardOf("A"));
@@ -181,6 +198,17 @@ describe("owners", () => {
     await registry.remove("alice", shown.entry.id);
     await settle();
     expect(watcher.seen.map(({ kind, displayName }) => `${kind} ${displayName}`)).toEqual(["removed Shown"]);
+  });
+
+  it("see an agent come and go with its visibility", async () => {
+    const { registry } = start();
+    const [own, other] = [await watch(registry, "alice"), await watch(registry, "bob")];
+    for (const visibility of ["private", "public", "public", "private"] as const) {
+      await registry.register("alice", { ...inline("A"), visibility });
+    }
+    await settle();
+    expect(own.kinds()).toEqual(["registered", "updated", "updated"]);
+    expect(other.kinds()).toEqual(["registered", "removed"]);
   });
 
   it("have entries of their own for the same agent", async () => {
@@ -226,6 +254,8 @@ describe("agents of the server", () => {
     expect(await codeOf(registry.get("", "self.x"))).toBe("OK");
     expect(await codeOf(registry.get("alice", "self.x"))).toBe("METHOD_NOT_FOUND");
     expect(await registry.register("alice", byUrl("https://here"))).toMatchObject({ created: false, entry });
+    const { registry: hiding } = start({ serverEntries: () => [hidden], serverEntryAt: () => hidden });
+    expect(await codeOf(hiding.register("alice", byUrl("https://here")))).toBe("METHOD_NOT_FOUND");
     expect(records.spaces.get("registry")?.size ?? 0).toBe(0);
   });
 });
@@ -247,6 +277,17 @@ describe("a watcher", () => {
     const resumed = await watch(next, "alice", from);
     await settle();
     expect(resumed.seen.map(({ displayName }) => displayName)).toEqual(["B"]);
+  });
+
+  it("that reads too slowly is told that it has missed changes, and continues with new ones", async () => {
+    const { registry } = start();
+    const { changes } = await registry.watch("alice", undefined);
+    for (let at = 0; at <= KEPT_CHANGES; at++) await registry.register("alice", inline(`A${at}`));
+    const { value: missed } = await changes.next();
+    expect(missed).toEqual({ reset: { oldest: expect.any(Number) }, last: registry.version });
+    const next = changes.next();
+    await registry.register("alice", inline("B"));
+    expect((await next).value).toMatchObject([{ kind: "registered", displayName: "B" }]);
   });
 
   it("is told when it cannot continue", async () => {

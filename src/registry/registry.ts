@@ -98,7 +98,7 @@ export class Registry {
     await this.#entries.ready();
     const { source } = registration;
     const own = "url" in source ? this.#options.serverEntryAt(source.url) : undefined;
-    if (own !== undefined) return { entry: own, created: false };
+    if (own !== undefined) return { entry: await this.get(owner, own.id), created: false };
     if ("url" in source) this.#checkQuotaOfNew(owner, source.url);
     const pending = (this.#pending.get(owner) ?? 0) + 1;
     this.#pending.set(owner, pending);
@@ -186,7 +186,7 @@ export class Registry {
       before.health !== healthy.health ||
       before.visibility !== healthy.visibility ||
       before.heldBack !== undefined;
-    return { entry: healthy, ...(isNews && { kind: "updated" as const }) };
+    return { entry: healthy, before, ...(isNews && { kind: "updated" as const }) };
   }
 
   /** For an entry that was heard of just now. */
@@ -279,7 +279,7 @@ export class Registry {
       from,
       reset: isReset ? { oldest: changes.floor } : undefined,
       changes: changes.follow(from),
-      isVisible: (change: Change) => canSee(owner, change),
+      toVisible: (change: Change) => toVisible(owner, change),
     };
   }
 
@@ -306,6 +306,15 @@ export class Registry {
 
 function canSee(owner: string, entry: Pick<RegistryEntry, "owner" | "visibility">): boolean {
   return entry.visibility === "public" || entry.owner === owner;
+}
+
+/** For others than its owner, an agent comes and goes with its visibility. */
+function toVisible(owner: string, change: Change): Change | undefined {
+  const { visibilityBefore = change.visibility } = change;
+  if (change.owner === owner || change.visibility === visibilityBefore) {
+    return canSee(owner, change) ? change : undefined;
+  }
+  return { ...change, kind: change.visibility === "public" ? "registered" : "removed" };
 }
 
 /** The same for one that does not exist and one that the caller may not see. */

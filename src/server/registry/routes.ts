@@ -113,7 +113,7 @@ export function createRegistryRoutes(options: RegistryRoutesOptions): HttpServin
     const open = watches.get(caller.owner) ?? 0;
     if (open >= maxWatches)
       throw new ProtocolError("RESOURCE_EXHAUSTED", "You have too many open streams.", { retryAfter: 1 });
-    const { changes, from, isVisible, reset } = await registry.watch(caller.owner, readLastEventId(exchange));
+    const { changes, from, toVisible, reset } = await registry.watch(caller.owner, readLastEventId(exchange));
     watches.set(caller.owner, (watches.get(caller.owner) ?? 0) + 1);
     const onClose = () => {
       const left = (watches.get(caller.owner) ?? 1) - 1;
@@ -128,7 +128,7 @@ export function createRegistryRoutes(options: RegistryRoutesOptions): HttpServin
         "cache-control": `no-cache, ${PRIVATE_NO_STORE}`,
         "x-accel-buffering": "no",
       },
-      frames: watchFrames(changes, { clock, keepAliveMs, from, reset, isVisible, expires, onClose }),
+      frames: watchFrames(changes, { clock, keepAliveMs, from, reset, toVisible, expires, onClose }),
     };
   }
 

@@ -1,5 +1,5 @@
 import type { Clock } from "../../model/ports.ts";
-import type { Change } from "../../registry/changes.ts";
+import type { Change, Reset } from "../../registry/changes.ts";
 import { DONE } from "../../wire/pipe-frames.ts";
 import { encodeSseComment } from "../../wire/sse.ts";
 
@@ -10,7 +10,8 @@ interface WatchOptions {
   readonly from: number;
   /** Changes in between are no longer known. */
   readonly reset: { readonly oldest: number } | undefined;
-  readonly isVisible: (change: Change) => boolean;
+  /** The change as the watcher may see it, if at all. */
+  readonly toVisible: (change: Change) => Change | undefined;
   /** When the caller's credentials expire. */
   readonly expires: number | undefined;
   readonly onClose: () => void;
@@ -20,13 +21,13 @@ const KEEP_ALIVE = encodeSseComment("keep-alive");
 
 /** Changes of a registry as server-sent events. Begins with the number that a watcher can come back with. */
 export function watchFrames(
-  changes: AsyncIterableIterator<readonly Change[], undefined>,
+  changes: AsyncIterableIterator<readonly Change[] | Reset, undefined>,
   options: WatchOptions,
 ): AsyncIterableIterator<string, undefined> {
-  const { clock, expires, from, keepAliveMs, reset } = options;
+  const { clock, expires, from, keepAliveMs, reset, toVisible } = options;
   let first: string | undefined =
     `${encodeSseComment("watching")}id: ${from}\n\n${reset ? encodeReset(from, reset) : ""}`;
-  let pending: Promise<IteratorResult<readonly Change[], undefined>> | undefined;
+  let pending: Promise<IteratorResult<readonly Change[] | Reset, undefined>> | undefined;
   let isOpen = true;
   const stopExpiry =
     expires === undefined ? undefined : clock.after(Math.max(0, expires - clock.now()), () => void changes.return?.());
@@ -52,7 +53,12 @@ export function watchFrames(
           close();
           return DONE;
         }
-        const value = step.value.filter(options.isVisible).map(encodeChange).join("");
+        const { value: batch } = step;
+        if ("reset" in batch) return { done: false, value: encodeReset(batch.last, batch.reset) };
+        const value = batch
+          .flatMap((change) => toVisible(change) ?? [])
+          .map(encodeChange)
+          .join("");
         if (value !== "") return { done: false, value };
       }
     },
