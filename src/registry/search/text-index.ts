@@ -40,8 +40,8 @@ interface QueryTerm {
 
 /**
  * Ranks documents by BM25, score at a time: the postings of all words of a query are taken in the order of their
- * impacts, and after a fixed number of them the ranking is good enough. So a query costs the same among a million
- * documents as among ten thousand.
+ * impacts, and after a fixed number of them the ranking is good enough. So the cost of a query is bounded, however many
+ * documents there are.
  */
 export class TextIndex {
   /** Terms are numbered, so that the words of a document are counted in an array. */
