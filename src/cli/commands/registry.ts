@@ -132,7 +132,7 @@ async function readTarget(target: string): Promise<{ readonly url: string } | { 
   return { card: card as object as AgentCard };
 }
 
-/** Also if there is no such file: the name of a card that a host serves has the host before it, with a dot or a port. */
+/** Also if the file does not exist: the name of a card that a host serves has the host before it, with a dot or a port. */
 function isFileName(target: string): boolean {
   return /^[^/\\.:]+[/\\].*\.json$|^[^/\\:]+\.json$/i.test(target);
 }

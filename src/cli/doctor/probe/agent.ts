@@ -1,8 +1,9 @@
 /** Compares an agent with its own card. */
 
 import type { FetchedCard } from "../../../client/card/fetch-card.ts";
-import type { ConnectOptions } from "../../../client/options.ts";
+import type { ConnectOptions, Notice } from "../../../client/options.ts";
 import type { AgentCard, AgentInterface } from "../../../model/card.ts";
+import { ProtocolError } from "../../../model/errors.ts";
 import { fieldsOf } from "../../../model/json.ts";
 import {
   type AgentReport,
@@ -15,8 +16,8 @@ import {
   notChecked,
   statusOf,
 } from "./claims.ts";
-import { connectTo, type InterfaceFindings, type InterfaceProbe, probeInterface } from "./interface.ts";
-import { probeSkills } from "./skills.ts";
+import { connectTo, type InterfaceFindings, type InterfaceProbe, probeInterface, probeWebhook } from "./interface.ts";
+import { type ExampleSender, probeSkills } from "./skills.ts";
 
 /** An agent to be probed. */
 export interface ProbeTarget {
@@ -107,7 +108,9 @@ async function probeFound(target: ProbeTarget, found: FoundCard, options: ProbeO
     }),
     { claim: "modes", ...judgeModes(card) },
   ];
-  return [...claims, ...(await probeExamples(probe, interfaces, options))];
+  const examples = await probeExamples(probe, interfaces, options);
+  const shown = claims.map((claim) => ({ ...claim, ...examples.shown.get(claim.claim) }));
+  return [...shown, ...examples.claims];
 }
 
 /** Cards of the first versions do not say which protocol they are about; the client then tries all that it may be. */
@@ -126,26 +129,54 @@ interface ProbedInterface {
 const NOT_NAMED = "does not answer in this protocol, which the card does not name";
 const NOT_CALLED = "is not called: where gRPC leads cannot be checked; --allow-private-targets allows it";
 
+const STREAMING = "streaming";
+const PUSH = "push notifications";
 const CAPABILITIES = [
   ["authentication", "authentication"],
-  ["streaming", "streaming"],
-  ["push notifications", "push"],
+  [STREAMING, "streaming"],
+  [PUSH, "push"],
   ["extended card", "extendedCard"],
 ] as const satisfies readonly (readonly [string, keyof InterfaceFindings])[];
+
+interface Examples {
+  readonly claims: readonly Claim[];
+  /** What the examples have shown of the capabilities, by claim. */
+  readonly shown: ReadonlyMap<string, Finding>;
+}
 
 async function probeExamples(
   probe: InterfaceProbe,
   interfaces: readonly ProbedInterface[],
   { send, signal, timeoutMs }: ProbeOptions,
-): Promise<readonly Claim[]> {
+): Promise<Examples> {
   const { card, login } = probe;
-  if (!send) return probeSkills(card, undefined, "its example is sent only with --send");
+  const shown = new Map<string, Finding>();
+  const none = async (reason: string) => ({ claims: await probeSkills(card, undefined, reason), shown });
+  if (!send) return none("its example is sent only with --send");
   const working = interfaces.find(({ findings }) => findings.interface.status === "ok");
-  if (working === undefined) return probeSkills(card, undefined, "no interface answers");
+  if (working === undefined) return none("no interface answers");
   // Without the signal: a task that is stopped by it has to be cancelled after that.
   const { signal: _, ...connect } = probe.connect;
-  const agent = await connectTo(working.entry, { card, connect }, login);
-  return probeSkills(card, { agent, signal, timeoutMs }, "");
+  const notices: Notice[] = [];
+  const agent = await connectTo(working.entry, { card, connect }, login, notices);
+  const { pushNotifications, streaming } = card.capabilities;
+  const onEnd: ExampleSender["onEnd"] = async ({ error, taskId }) => {
+    if (streaming === true && !shown.has(STREAMING)) {
+      const finding = judgeStream(error, notices);
+      if (finding !== undefined) shown.set(STREAMING, finding);
+    }
+    if (pushNotifications === true && taskId !== undefined && !signal.aborted && !shown.has(PUSH)) {
+      shown.set(PUSH, await probeWebhook(agent, taskId));
+    }
+  };
+  return { claims: await probeSkills(card, { agent, signal, timeoutMs, onEnd }, ""), shown };
+}
+
+/** Undefined if the example has not shown anything: it was stopped, or the connection failed. */
+function judgeStream(error: unknown, notices: readonly Notice[]): Finding | undefined {
+  if (notices.some(({ kind }) => kind === "fallback")) return isWrong("an example could not be streamed");
+  if (error === undefined) return isSo("an example was streamed");
+  return ProtocolError.is(error) ? isWrong(`an example could not be streamed: ${error.code}`) : undefined;
 }
 
 function judgeCard(card: AgentCard, known: ProbeTarget["known"]): Finding {

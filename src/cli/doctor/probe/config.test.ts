@@ -65,14 +65,13 @@ describe("doctor on the agents of a configuration", () => {
     const registered = await fetch(`${server.url}/registry/agents`, { method: "POST", headers, body });
     expect(registered.status).toBe(201);
     const text = `server: { port: ${server.port} }\nagents: { echo: { use: echo } }\n`;
-    const guarded = await probe(text);
-    expect(guarded.agents.map(({ source, status, url }) => [source, status, url])).toEqual([
+    const probed = await probe(text);
+    expect(probed.agents.map(({ source, status, url }) => [source, status, url])).toEqual([
       ["configuration", "ok", `${server.url}/agents/echo/.well-known/agent-card.json`],
-      [server.url, "not-checked", card],
+      [server.url, "ok", card],
     ]);
-    const allowed = await probe(text, "--allow-private-targets");
-    expect(allowed.code).toBe(0);
-    const claims = claimsOf(allowed.agents[1]);
+    expect(probed.code).toBe(0);
+    const claims = claimsOf(probed.agents[1]);
     expect(Object.values(claims).filter((claim) => claim.startsWith("wrong"))).toEqual([]);
     expect(claims["interface JSONRPC 1.0"]).toMatch(/^ok: /);
   });
@@ -97,7 +96,7 @@ describe("doctor on the agents of a configuration", () => {
     const right = upstream(await remote("sesame"));
     expect(right["interface JSONRPC 1.0"]).toMatch(/^ok: .* answers$/);
     expect(right.authentication).toMatch(/a call without credentials is refused, and with them answered/);
-    expect(right.streaming).toBe("ok: tasks can be subscribed to");
+    expect(right.streaming).toBe("ok: the operation to subscribe to a task is known");
     expect(upstream(await remote("wrong"))["interface JSONRPC 1.0"]).toMatch(/^wrong: .* refused the credentials$/);
     const gone = await probe('server: { port: 0 }\nagents: { up: { remote: "http://127.0.0.1:2" } }\n');
     expect(gone.code).toBe(1);

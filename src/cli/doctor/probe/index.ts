@@ -2,7 +2,7 @@
 
 import type { DragomanConfig } from "../../../server/config/index.ts";
 import type { Output } from "../../output.ts";
-import { type Check, failed, isDragoman, messageOf, ok, skipped } from "../checks.ts";
+import { type Check, failed, isDragoman, messageOf, ok, skipped, warning } from "../checks.ts";
 import { type ProbeTarget, probeAgent } from "./agent.ts";
 import { type AgentReport, notChecked } from "./claims.ts";
 import { type ModelTarget, probeModel } from "./model.ts";
@@ -52,10 +52,15 @@ export async function probeAll(config: DragomanConfig | undefined, options: Prob
   output.status(undefined);
   const asleep = config !== undefined && serverUrl === undefined ? [...config.agents.keys()] : [];
   const idle = asleep.filter((name) => isWanted(name)).map(notServed);
+  const unchecked = reports.length > 0 && reports.every(({ status }) => status === "not-checked");
   const names = new Set([...(config?.agents.keys() ?? []), ...listed.names]);
   const missing = (only ?? []).filter((name) => !names.has(name));
   return {
-    checks: [...listed.checks, ...missing.map((name) => failed(`agent ${name}`, "is in no configuration or registry"))],
+    checks: [
+      ...listed.checks,
+      ...(unchecked ? [warning("agents", "none of them could be checked")] : []),
+      ...missing.map((name) => failed(`agent ${name}`, "is in no configuration or registry")),
+    ],
     agents: [...idle, ...reports],
   };
 }

@@ -4,9 +4,12 @@ import { randomUUID } from "node:crypto";
 import { allowsAnonymous } from "../../../auth/login/security-schemes.ts";
 import { abilitiesOf } from "../../../client/dialects.ts";
 import { ConnectionError } from "../../../client/errors.ts";
-import type { ConnectOptions, Notice, RemoteAgent } from "../../../client/options.ts";
+import { type ConnectOptions, DEFAULT_TIMEOUT_MS, type Notice, type RemoteAgent } from "../../../client/options.ts";
+import { createCallExchanger } from "../../../client/transport/credential-origins.ts";
 import type { AgentCard, AgentInterface } from "../../../model/card.ts";
 import { type ErrorCode, ProtocolError } from "../../../model/errors.ts";
+import { fieldsOf } from "../../../model/json.ts";
+import { parseJson } from "../../../wire/parse-json.ts";
 import { type Finding, findingOf, isSo, isWrong, notChecked } from "./claims.ts";
 
 /** By what the card claims; absent: it does not. */
@@ -26,6 +29,9 @@ export interface InterfaceProbe {
   /** How the user can get credentials. */
   readonly loginHint: string;
 }
+
+export const UNKNOWN_METHOD = "DragomanDoctorUnknownMethod";
+const SAYS_NOT_FOUND = /task\b.*\bnot found/i;
 
 /** Every request names a task that does not exist: the agent answers without doing anything. */
 export async function probeInterface(entry: AgentInterface, probe: InterfaceProbe): Promise<InterfaceFindings> {
@@ -49,11 +55,13 @@ export async function probeInterface(entry: AgentInterface, probe: InterfaceProb
       return test(caller).catch(findingOf);
     };
     const { extendedAgentCard, pushNotifications, streaming } = card.capabilities;
+    const isBlind = (streaming === true || pushNotifications === true) && (await answersBlindly(entry, probe));
+    const show = (test: (agent: RemoteAgent) => Promise<Finding>) => (isBlind ? NOT_SHOWN : ask(test));
     return {
       interface: answered,
       authentication: judgeRefusal(card, isRefused, second !== undefined && isRefused),
-      ...(streaming === true && { streaming: await ask((agent) => probeStreaming(agent, unknown, notices)) }),
-      ...(pushNotifications === true && { push: await ask((agent) => probePush(agent, unknown)) }),
+      ...(streaming === true && { streaming: await show((agent) => probeStreaming(agent, unknown, notices)) }),
+      ...(pushNotifications === true && { push: await show((agent) => probePush(agent, unknown)) }),
       ...(extendedAgentCard === true && { extendedCard: await probeExtendedCard(card, anonymous, authenticated) }),
     };
   } catch (error) {
@@ -92,7 +100,7 @@ async function outcomeOf(call: Promise<unknown>): Promise<ErrorCode | "answered"
     return "answered";
   } catch (error) {
     if (!ProtocolError.is(error)) throw error;
-    return /task\b.*\bnot found/i.test(error.message) ? "TASK_NOT_FOUND" : error.code;
+    return SAYS_NOT_FOUND.test(error.message) ? "TASK_NOT_FOUND" : error.code;
   }
 }
 
@@ -129,6 +137,26 @@ function judgeRefusal(card: AgentCard, isRefused: boolean, wasAccepted: boolean)
   return isWrong("a call without the credentials that the card demands is answered");
 }
 
+const NOT_SHOWN = notChecked("not shown: even a method that does not exist is answered with TASK_NOT_FOUND");
+const MAX_ANSWER_BYTES = 64 * 1024;
+
+/** Whether an agent answers anything with an unknown task, so that this answer does not show that it knows an operation. */
+async function answersBlindly({ protocolBinding, protocolVersion, url }: AgentInterface, { connect }: InterfaceProbe) {
+  if (protocolBinding.toUpperCase() !== "JSONRPC") return false;
+  const { fetch = globalThis.fetch, signal, timeoutMs = DEFAULT_TIMEOUT_MS } = connect;
+  const exchange = createCallExchanger(fetch, MAX_ANSWER_BYTES);
+  const headers = { "content-type": "application/json", accept: "application/json", "a2a-version": protocolVersion };
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: UNKNOWN_METHOD, params: {} });
+  try {
+    const answer = await exchange({ method: "POST", url, headers, body, timeoutMs, ...(signal && { signal }) });
+    const { code, message } = fieldsOf(fieldsOf(parseJson(await answer.text())).error);
+    return code === -32001 || SAYS_NOT_FOUND.test(String(message));
+  } catch {
+    // An agent that does not answer in JSON has not answered with an unknown task.
+    return false;
+  }
+}
+
 const MISSING: ReadonlySet<ErrorCode | "answered"> = new Set<ErrorCode>([
   "METHOD_NOT_FOUND",
   "UNSUPPORTED_OPERATION",
@@ -144,7 +172,7 @@ async function probeStreaming(agent: RemoteAgent, id: string, notices: readonly 
   const isMissing = MISSING.has(outcome) || notices.some(({ kind }) => kind === "fallback");
   if (isMissing) return isWrong("tasks cannot be subscribed to");
   return outcome === "TASK_NOT_FOUND"
-    ? isSo("tasks can be subscribed to")
+    ? isSo("the operation to subscribe to a task is known")
     : isWrong(`a subscription is answered ${outcome}`);
 }
 
@@ -152,8 +180,28 @@ async function probePush(agent: RemoteAgent, id: string): Promise<Finding> {
   const outcome = await outcomeOf(agent.getPushConfig(id, id));
   if (MISSING.has(outcome)) return isWrong(`webhooks cannot be registered: ${outcome}`);
   return outcome === "TASK_NOT_FOUND"
-    ? isSo("webhooks can be registered")
+    ? isSo("the operation to read a webhook is known")
     : isWrong(`webhooks are answered ${outcome}`);
+}
+
+/** An address that leads nowhere (RFC 2606), so that nothing is ever delivered to it. */
+const WEBHOOK = "https://webhook.invalid/dragoman-doctor";
+
+/** Registers a webhook for a task, reads it and removes it. */
+export async function probeWebhook(agent: RemoteAgent, taskId: string): Promise<Finding> {
+  try {
+    const { id = "" } = await agent.createPushConfig(taskId, { id: randomUUID(), taskId, url: WEBHOOK });
+    const { url } = await agent.getPushConfig(taskId, id);
+    await agent.deletePushConfig(taskId, id);
+    return url === WEBHOOK
+      ? isSo("a webhook was registered, read and removed")
+      : isWrong("a webhook was registered, and another one read");
+  } catch (error) {
+    if (!ProtocolError.is(error)) return findingOf(error);
+    const isMissing = MISSING.has(error.code) || error.code === "TASK_NOT_FOUND";
+    if (isMissing) return isWrong(`no webhook can be registered for the task of an example: ${error.code}`);
+    return notChecked(`a webhook at an address that leads nowhere is refused: ${error.code}`);
+  }
 }
 
 async function probeExtendedCard(

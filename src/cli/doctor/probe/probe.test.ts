@@ -7,6 +7,7 @@ import type { JsonObject, JsonValue } from "../../../model/json.ts";
 import { startTestAgent, statusUpdate, type TestAgent, task, textChunk } from "../../testing/agent-server.ts";
 import { runInProcess } from "../../testing/run-in-process.ts";
 import type { AgentReport } from "./claims.ts";
+import { UNKNOWN_METHOD } from "./interface.ts";
 
 const NOT_FOUND = { error: { code: -32001, message: "Task not found." } };
 const UNAUTHENTICATED = { status: 401 };
@@ -90,12 +91,19 @@ describe("doctor on an agent of a registry", () => {
       card: "ok: Test agent 1.2.3",
       "interface JSONRPC 1.0": `ok: ${agent.url}/rpc answers`,
       authentication: "ok: the card demands none, and calls without credentials are answered",
-      streaming: "ok: tasks can be subscribed to",
-      "push notifications": "ok: webhooks can be registered",
+      streaming: "ok: the operation to subscribe to a task is known",
+      "push notifications": "ok: the operation to read a webhook is known",
       modes: "ok: text/plain",
       "skill talk": "not-checked: the card has no example for it",
     });
-    expect(methodsOf(agent)).toEqual(["GetTask", "GetTaskPushNotificationConfig", "SubscribeToTask"]);
+    expect(methodsOf(agent)).toEqual([UNKNOWN_METHOD, "GetTask", "GetTaskPushNotificationConfig", "SubscribeToTask"]);
+  });
+
+  it("takes nothing as shown by an agent that answers everything alike", async () => {
+    const capabilities = { streaming: true, pushNotifications: true };
+    const { claims } = await probe(await startAgent({ capabilities }, { [UNKNOWN_METHOD]: NOT_FOUND }));
+    expect(claims.streaming).toMatch(/^not-checked: not shown: /);
+    expect(claims["push notifications"]).toMatch(/^not-checked: not shown: /);
   });
 
   it.each<[string, JsonObject, TestAgent["replies"], string, RegExp]>([
@@ -213,10 +221,10 @@ describe("doctor on an agent of a registry", () => {
   });
 
   it("calls no private address that a registry names, not even over gRPC, unless the user allows it", async () => {
-    const agent = await startAgent();
-    const grpc = { url: "127.0.0.1:2", protocolBinding: "GRPC", protocolVersion: "1.0" };
+    const agent = { url: "http://10.255.255.1:2" };
+    const grpc = { url: "10.255.255.1:2", protocolBinding: "GRPC", protocolVersion: "1.0" };
     const rpc = { url: `${agent.url}/rpc`, protocolBinding: "JSONRPC", protocolVersion: "1.0" };
-    const name = { ...grpc, url: "localhost:2", tenant: "t" };
+    const name = { ...grpc, url: "agent.internal:2", tenant: "t" };
     const data = { ...INLINE, supportedInterfaces: [rpc, grpc, name] };
     const { url: _, ...inline } = entryOf(agent, { data, id: "inline" });
     const registry = await startRegistry([entryOf(agent), inline]);
@@ -226,7 +234,23 @@ describe("doctor on an agent of a registry", () => {
     expect(found.map(({ status }) => status)).toEqual(["not-checked", "ok"]);
     expect(found[0]?.claims[0]?.detail).toMatch(/private networks; --allow-private-targets/);
     expect(found[1]?.claims.slice(1, 4).map(({ status }) => status)).toEqual(Array(3).fill("not-checked"));
-    expect([agent.received, agent.cardRequests]).toEqual([[], []]);
+  });
+
+  it("calls agents on this machine that a registry on this machine names", async () => {
+    const { code, result } = await doctor(await startRegistry([entryOf(await startAgent())]), "--strict");
+    expect(result.agents.map(({ status }) => status)).toEqual(["ok"]);
+    expect(result.checks.map(({ name }) => name)).not.toContain("agents");
+    expect(code).toBe(0);
+  });
+
+  it("warns if nothing could be checked", async () => {
+    const registry = await startRegistry([entryOf({ url: "http://10.255.255.1:2" })]);
+    const { code, result } = await doctor(registry);
+    expect([code, result.checks.at(-1)]).toEqual([
+      0,
+      { name: "agents", status: "warning", detail: "none of them could be checked" },
+    ]);
+    expect((await doctor(registry, "--strict")).code).toBe(1);
   });
 
   it("shows people the same", async () => {
@@ -281,6 +305,38 @@ describe("doctor --send", () => {
     expect(claims["skill mute"]).toBe("not-checked: the card has no example for it");
     const sent = agent.received.filter(({ body }) => body.method === "SendStreamingMessage");
     expect(sent.map(({ body }) => body.params)).toMatchObject([{ message: { parts: [{ text: "Say something." }] } }]);
+  });
+
+  it("shows streaming and webhooks by using them", async () => {
+    const capabilities = { streaming: true, pushNotifications: true };
+    const config = { id: "c", taskId: "task-1", url: "https://webhook.invalid/dragoman-doctor" };
+    const agent = await startAgent(
+      { skills, capabilities },
+      {
+        ...streamed(statusUpdate("COMPLETED")),
+        CreateTaskPushNotificationConfig: { result: config },
+        GetTaskPushNotificationConfig: [NOT_FOUND, { result: config }],
+        DeleteTaskPushNotificationConfig: { result: {} },
+      },
+    );
+    const { claims, code } = await probe(agent, "--send");
+    expect(code).toBe(0);
+    expect(claims.streaming).toBe("ok: an example was streamed");
+    expect(claims["push notifications"]).toBe("ok: a webhook was registered, read and removed");
+  });
+
+  it("reports streaming and webhooks that do not work", async () => {
+    const capabilities = { streaming: true, pushNotifications: true };
+    const blind = await startAgent(
+      { skills, capabilities },
+      { [UNKNOWN_METHOD]: NOT_FOUND, SendStreamingMessage: NOT_FOUND },
+    );
+    expect((await probe(blind, "--send")).claims.streaming).toMatch(/^wrong: an example could not be streamed/);
+    const deaf = await startAgent(
+      { skills, capabilities },
+      { ...streamed(statusUpdate("COMPLETED")), CreateTaskPushNotificationConfig: NOT_FOUND },
+    );
+    expect((await probe(deaf, "--send")).claims["push notifications"]).toMatch(/^wrong: .*TASK_NOT_FOUND/);
   });
 
   it.each<[string, JsonValue[], RegExp]>([

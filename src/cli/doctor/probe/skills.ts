@@ -7,17 +7,19 @@ import { isDataPart, isTextPart, type Part } from "../../../model/message.ts";
 import { isTerminal, type TaskState } from "../../../model/task.ts";
 import { type Claim, type Finding, findingOf, isSo, isWrong, notChecked } from "./claims.ts";
 
-interface Sender {
+export interface ExampleSender {
   readonly agent: RemoteAgent;
   readonly signal: AbortSignal;
   /** Of one answer. */
   readonly timeoutMs: number;
+  /** Called once the answer to an example has ended, before its task is cancelled. */
+  readonly onEnd: (example: { readonly taskId: string | undefined; readonly error?: unknown }) => Promise<void>;
 }
 
 /** Without a sender, `reason` says why nothing is sent. */
 export async function probeSkills(
   card: AgentCard,
-  sender: Sender | undefined,
+  sender: ExampleSender | undefined,
   reason: string,
 ): Promise<readonly Claim[]> {
   const claims: Claim[] = [];
@@ -31,19 +33,21 @@ export async function probeSkills(
 async function probeSkill(
   card: AgentCard,
   skill: AgentSkill,
-  sender: Sender | undefined,
+  sender: ExampleSender | undefined,
   reason: string,
 ): Promise<Finding> {
   const [example] = skill.examples ?? [];
   if (example === undefined) return notChecked("the card has no example for it");
   if (sender === undefined) return notChecked(reason);
   if (!accepts(skill.inputModes ?? card.defaultInputModes, "text/plain")) return notChecked("it does not accept text");
-  const { agent, signal, timeoutMs } = sender;
+  const { agent, onEnd, signal, timeoutMs } = sender;
   const seen: Seen = { taskId: undefined, state: undefined, types: new Set() };
   try {
     for await (const { event } of agent.stream(example, { signal, timeoutMs })) record(event, seen);
+    await onEnd({ taskId: seen.taskId });
     return judge(seen, skill.outputModes ?? card.defaultOutputModes);
   } catch (error) {
+    await onEnd({ taskId: seen.taskId, error });
     return findingOf(error);
   } finally {
     await cancelIfOpen(agent, seen);

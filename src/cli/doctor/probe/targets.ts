@@ -6,6 +6,7 @@ import { parseGrpcAddress } from "../../../client/transport/grpc-channels.ts";
 import type { AgentCard, AgentInterface } from "../../../model/card.ts";
 import { mayCallGrpc, openRemote } from "../../../server/config/build-remote.ts";
 import type { DragomanConfig } from "../../../server/config/index.ts";
+import { isLoopback } from "../../../wire/loopback.ts";
 import type { Output } from "../../output.ts";
 import { agentOrigin, loadStoredLogin, originOfTarget } from "../../session/credentials.ts";
 import type { ProbeTarget } from "./agent.ts";
@@ -61,7 +62,10 @@ function upstreamTarget(name: string, source: Parameters<typeof openRemote>[0]):
   };
 }
 
-/** Others chose these addresses, so they must be public, except at the registry's own origin, which the user chose. */
+/**
+ * Others chose these addresses, so they must be public, except at the registry's own origin, which the user chose. A
+ * registry on this machine may also name agents on this machine: it is reached from here only.
+ */
 export function registryTarget(
   entry: RegistryEntry,
   registryUrl: string,
@@ -74,14 +78,16 @@ export function registryTarget(
     card: entry.card,
     known: entry,
     connect: { fetch: createForeignFetch(registryUrl, allowPrivate) },
-    mayCall: (one, cardUrl) => allowPrivate || mayCallForeign(one, cardUrl),
+    mayCall: (one, cardUrl) => allowPrivate || mayCallForeign(one, cardUrl, isLoopback(new URL(registryUrl).hostname)),
     login: (url, card) => findLogin(output, url, card),
   };
 }
 
+const LOOPBACK = ["127.0.0.0/8", "::1", "localhost"];
+
 function createForeignFetch(registryUrl: string, allowPrivate: boolean): typeof globalThis.fetch {
   const { hostname, origin } = new URL(registryUrl);
-  const guarded = createGuardedFetch({ allowPrivate });
+  const guarded = createGuardedFetch({ allowPrivate, allow: isLoopback(hostname) ? LOOPBACK : [] });
   const atRegistry = createGuardedFetch({ allow: [bareHost(hostname)], maxRedirects: 0 });
   return (input, init) => {
     const url = input instanceof Request ? input.url : String(input);
@@ -90,11 +96,13 @@ function createForeignFetch(registryUrl: string, allowPrivate: boolean): typeof 
 }
 
 /** The gRPC library looks up names itself, so where a name leads cannot be checked; an address can. */
-function mayCallForeign(entry: AgentInterface, cardUrl: string | undefined): boolean {
+function mayCallForeign(entry: AgentInterface, cardUrl: string | undefined, allowLoopback: boolean): boolean {
   const authority = grpcAuthority(entry, cardUrl);
   if (authority === undefined) return true;
   if (!URL.canParse(`http://${authority}`)) return false;
-  const address = parseAddress(new URL(`http://${authority}`).hostname);
+  const { hostname } = new URL(`http://${authority}`);
+  if (allowLoopback && isLoopback(hostname)) return true;
+  const address = parseAddress(hostname);
   return address !== undefined && classifyAddress(address) === "public";
 }
 
