@@ -93,6 +93,11 @@ export function createCardSource({ fetch, trust }: CardSourceOptions) {
       throw invalidParams(field, `the card is larger than ${MAX_CARD_BYTES / 1024} KiB`);
     }
     const document = parseDocument(text, field);
+    // Readers replace such a name, each by another one.
+    if ("name" in document && typeof document.name !== "string") {
+      throw invalidParams(field, "the card needs a name that is a string");
+    }
+    if (!isWellFormed(document)) throw invalidParams(field, "the card has text that is not valid Unicode");
     const found = readCard(document, url);
     if (found === undefined) throw invalidParams(field, "is not an agent card: it has neither a name nor interfaces");
     checkCard(found, field);
@@ -161,11 +166,19 @@ function parseDocument(text: string, field: string): JsonObject {
   throw invalidParams(field, "the card is not a JSON object");
 }
 
+/** Lone surrogates cannot be encoded as UTF-8, so that other tools may fail to read a catalog with them. */
+function isWellFormed(value: unknown): boolean {
+  if (typeof value === "string") return value.isWellFormed();
+  if (Array.isArray(value)) return value.every(isWellFormed);
+  return !isObject(value) || Object.entries(value).every(([key, member]) => key.isWellFormed() && isWellFormed(member));
+}
+
 /** Whatever else is wrong with a card is a finding: others may be able to use it. */
 function checkCard({ name, supportedInterfaces }: AgentCard, field: string): void {
   if (name.trim() === "" || name.length > MAX_NAME_LENGTH) {
     throw invalidParams(field, `the card needs a name of at most ${MAX_NAME_LENGTH} characters`);
   }
+  if (/\p{Cc}/u.test(name)) throw invalidParams(field, "the name of the card has control characters");
   if (supportedInterfaces.length === 0) throw invalidParams(field, "the card has no interface to be called at");
   for (const { url } of supportedInterfaces) {
     const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(url)?.[1]?.toLowerCase();

@@ -73,6 +73,10 @@ export function serverEntryId(name: string): string {
   return `${SERVER_ID_PREFIX}${name}`;
 }
 
+export function isServerEntry(id: string): boolean {
+  return id.startsWith(SERVER_ID_PREFIX);
+}
+
 /** The same for the same registration, on every node: registering twice at once makes one entry. */
 export function entryId(owner: string, source: { readonly url: string } | { readonly card: AgentCard }): string {
   const [first] = "card" in source ? source.card.supportedInterfaces : [];

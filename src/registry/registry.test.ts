@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { FakeClock, settle } from "../engine/testing/fake-clock.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
-import { type Change, KEPT_CHANGES, type Reset } from "./changes.ts";
+import { type Change, ChangeLog, KEPT_CHANGES, type Reset } from "./changes.ts";
 import type { RegistryEntry } from "./entry.ts";
 import { parseListRequest } from "./query.ts";
 import type { Registry } from "./registry.ts";
@@ -280,14 +280,15 @@ describe("a watcher", () => {
   });
 
   it("that reads too slowly is told that it has missed changes, and continues with new ones", async () => {
-    const { registry } = start();
-    const { changes } = await registry.watch("alice", undefined);
-    for (let at = 0; at <= KEPT_CHANGES; at++) await registry.register("alice", inline(`A${at}`));
+    const log = new ChangeLog(new MemoryRecords(), new FakeClock());
+    const changes = log.follow(log.last);
+    const entry = entryOf("a", cardOf("A"));
+    for (let at = 0; at <= KEPT_CHANGES; at++) await log.append("updated", entry);
     const { value: missed } = await changes.next();
-    expect(missed).toEqual({ reset: { oldest: expect.any(Number) }, last: registry.version });
+    expect(missed).toEqual({ reset: { oldest: log.floor }, last: log.last });
     const next = changes.next();
-    await registry.register("alice", inline("B"));
-    expect((await next).value).toMatchObject([{ kind: "registered", displayName: "B" }]);
+    await log.append("stale", entry);
+    expect((await next).value).toMatchObject([{ kind: "stale", displayName: "A" }]);
   });
 
   it("is told when it cannot continue", async () => {

@@ -1,10 +1,10 @@
-import { ProtocolError } from "../model/errors.ts";
+import { invalidParams, ProtocolError } from "../model/errors.ts";
 import { omitUndefined } from "../model/json.ts";
 import type { Clock, Log } from "../model/ports.ts";
 import type { CardSource, ReadCard } from "./card-source.ts";
 import type { Change, RegistryRecords } from "./changes.ts";
 import { Entries } from "./entries.ts";
-import { entryId, type Health, type RegistryEntry, type Visibility } from "./entry.ts";
+import { entryId, type Health, identifierOf, type RegistryEntry, type Visibility } from "./entry.ts";
 import { ageOf, type RegistryTimes } from "./health.ts";
 import {
   decodePageToken,
@@ -106,6 +106,7 @@ export class Registry {
       const read = await this.#readCard(source);
       if (registration.probe) await this.#options.cards.probe(read.card);
       const id = entryId(owner, read.url === undefined ? { card: read.card } : { url: read.url });
+      if (read.url === undefined) this.#checkIdentifier(owner, id, read.card);
       const isNew = this.#entries.index.get(id) === undefined;
       if (isNew) this.#checkQuota(owner, (this.#pending.get(owner) ?? 1) - 1);
       let created = false;
@@ -130,6 +131,16 @@ export class Registry {
       .candidates(url)
       .some((candidate) => this.#entries.index.get(entryId(owner, { url: candidate })) !== undefined);
     if (!known) this.#checkQuota(owner, this.#pending.get(owner) ?? 0);
+  }
+
+  /** A card that is sent may name any address; one that is fetched is at least at the host of its identifier. */
+  #checkIdentifier(owner: string, id: string, card: ReadCard["card"]): void {
+    const identifier = identifierOf({ card, id, source: "inline" });
+    const filter = { terms: [{ field: "identifier", values: [identifier] }] } as const;
+    const isOther = (listed: Listed) => listed.visibility === "public" && listed.owner !== owner;
+    const order = { field: "displayName", descending: false } as const;
+    if (this.#entries.index.list(filter, isOther, order, 1, undefined).items.length === 0) return;
+    throw invalidParams("card", `its identifier ${identifier} is that of an agent that someone else has registered`);
   }
 
   #checkQuota(owner: string, pending: number): void {

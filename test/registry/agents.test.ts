@@ -102,6 +102,22 @@ describe("an agent that is registered by its card", () => {
   });
 });
 
+test("a card with the identifier of someone else's agent is refused", async () => {
+  const { url } = await startRegistry(TWO_OWNERS);
+  const card = cardAt("https://chess.example.com/a2a");
+  const first = await ask(url, "/registry/agents", { card, visibility: "public" }, { key: ALICE });
+  const self = await ask(url, "/registry/agents/self.weather", undefined, { key: ALICE });
+  const taken = { ...cardAt(`${url}/agents/weather`), name: "weather" };
+  for (const [forged, { json: real }] of [
+    [{ ...card, description: "Cheats." }, first],
+    [taken, self],
+  ] as const) {
+    const reply = await ask(url, "/registry/agents", { card: forged }, { key: BOB });
+    expect([reply.status, reply.json.message]).toEqual([400, expect.stringContaining(real.identifier)]);
+  }
+  expect((await ask(url, "/registry/agents", { card }, { key: ALICE })).status).toBe(200);
+});
+
 describe("owners", () => {
   test("see their own agents and public ones; others do not exist for them", async () => {
     const { url } = await startRegistry(TWO_OWNERS);
@@ -185,6 +201,18 @@ describe("a registration is refused, and nothing is registered", () => {
     ["the same in another spelling", { url: "http://0xA9FEA9FE/" }, "network that must not be reached"],
     ["a login in the URL", { url: "http://user:pass@example.com/" }, "must not have a user name"],
     ["a card without a name", { card: { ...cardAt("https://a.example.com"), name: " " } }, "needs a name"],
+    [
+      "a card with a number as name",
+      { card: { ...cardAt("https://a.example.com"), name: 5 } },
+      "a name that is a string",
+    ],
+    [
+      "a card with null as name",
+      { card: { ...cardAt("https://a.example.com"), name: null } },
+      "a name that is a string",
+    ],
+    ["a name with a control character", { card: cardAt("https://a.example.com", { name: "a\u0007" }) }, "control"],
+    ["half a character", { card: cardAt("https://a.example.com", { description: "\ud800" }) }, "not valid Unicode"],
     ["a card without interfaces", { card: { ...cardAt(""), supportedInterfaces: [] } }, "card"],
     ["a card with a file as interface", { card: cardAt("file:///etc/passwd") }, "not at an http URL"],
     ["a card with a script as interface", { card: cardAt("javascript:alert(1)") }, "not at an http URL"],
@@ -318,6 +346,12 @@ test("changes are told as events, and a watcher continues after the last one it 
   lost.close();
   const bad = await ask(url, "/registry/watch", undefined, { headers: { "last-event-id": "yesterday" } });
   expect([bad.status, bad.json.errorCode]).toEqual([400, "INVALID_ARGUMENT"]);
+});
+
+test("an agent of this server that is not listed cannot be found out by registering it", async () => {
+  const { url } = await startRegistry({ registry: { unlisted: ["weather"] } });
+  const reply = await ask(url, "/registry/agents", { url: `${url}/agents/weather` });
+  expect([reply.status, reply.json]).toEqual([404, { errorCode: "NOT_FOUND", message: "Agent not found." }]);
 });
 
 test("a watch ends with the server", async () => {

@@ -97,6 +97,7 @@ describe("what ARD asks of a registry", () => {
     ["POST", "/registry/search", { query: {} }, 400],
     ["POST", "/registry/search", { query: { text: "x" }, pageToken: "nonsense" }, 400],
     ["POST", "/registry/search", { query: { text: "x", filter: { colour: "red" } } }, 400],
+    ["POST", "/registry/search", '{"query":{"text":"x","filter":{"__proto__":"red"}}}', 400],
     ["POST", "/registry/explore", {}, 400],
     ["GET", "/registry/agents?pageToken=nonsense", undefined, 400],
     ["GET", "/registry/agents?filter=(", undefined, 400],
@@ -153,6 +154,19 @@ test("pages of a list and of a search show every agent once; a token is good for
     }
   } while (token !== undefined);
   expect([found.size, count]).toEqual([25, 25]);
+});
+
+test("entries with the same identifier do not hide each other", async () => {
+  const { url } = await startRegistry();
+  for (const tenant of ["a", "b"]) {
+    const [place] = cardAt("https://chess.example.com/a2a").supportedInterfaces;
+    const card = { ...cardAt(""), supportedInterfaces: [{ ...place, tenant }] };
+    expect((await ask(url, "/registry/agents", { card })).status).toBe(201);
+  }
+  const { json } = await ask(url, "/registry/search", { query: { text: "chess" } });
+  expect(json.results.map(({ identifier }: Entry) => identifier)).toEqual(
+    Array(2).fill("urn:air:chess.example.com:a2a:Chess"),
+  );
 });
 
 describe("peers", () => {

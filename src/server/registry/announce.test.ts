@@ -10,7 +10,11 @@ const AGENTS = ["echo", "outline"].map((name) => ({
 }));
 
 /** A registry whose answers are chosen by the test, and a clock that stands still until the next timer is run. */
-function startAnnouncing(url = "http://127.0.0.1:5000", initially?: (call: string) => Error | undefined) {
+function startAnnouncing(
+  url = "http://127.0.0.1:5000",
+  initially?: (call: string) => Error | undefined,
+  prefix = "id-",
+) {
   const calls: string[] = [];
   const logged: string[] = [];
   const pauses: number[] = [];
@@ -32,7 +36,7 @@ function startAnnouncing(url = "http://127.0.0.1:5000", initially?: (call: strin
       register: (agent: object) => {
         const name = /agents\/(\w+)/.exec(JSON.stringify(agent))?.[1] ?? "";
         expect(agent).toMatchObject({ ttlSeconds: 60, visibility: "public" });
-        return made(`register ${name}`, entry(`id-${name}`));
+        return made(`register ${name}`, entry(`${prefix}${name}`));
       },
       heartbeat: (id: string) => made(`heartbeat ${id}`, { id }),
       remove: (id: string) => made(`remove ${id}`, undefined),
@@ -93,6 +97,14 @@ describe("announcing agents to another registry", () => {
     await scene.announcement.close();
     expect(scene.calls).toEqual(["remove id-echo", "remove id-outline"]);
     expect(scene.isWaiting).toBe(false);
+    expect(scene.logged).toEqual(["Agent registered echo", "Agent registered outline"]);
+  });
+
+  it("has nothing to renew or remove in the registry of the server itself", async () => {
+    const scene = startAnnouncing(undefined, undefined, "self.");
+    expect(await scene.next()).toEqual([]);
+    await scene.announcement.close();
+    expect(scene.calls).toEqual([]);
     expect(scene.logged).toEqual(["Agent registered echo", "Agent registered outline"]);
   });
 

@@ -4,6 +4,7 @@ import { ConnectionError } from "../../client/errors.ts";
 import { type RegistryClient, RegistryError } from "../../client/registry/types.ts";
 import { backoffDelay } from "../../model/backoff.ts";
 import type { Clock, Log } from "../../model/ports.ts";
+import { isServerEntry } from "../../registry/entry.ts";
 import { isLoopback } from "../../wire/loopback.ts";
 
 /** An agent of this server, as it is announced. */
@@ -54,6 +55,8 @@ export function announce(options: AnnounceOptions): Announcement {
     const call = { signal: closed.signal, timeoutMs: REQUEST_MS };
     const known = ids.get(name);
     if (known !== undefined) {
+      // The registry is that of this server, which always lists its own agents.
+      if (isServerEntry(known)) return;
       try {
         await registry.heartbeat(known, call);
         return;
@@ -115,7 +118,9 @@ export function announce(options: AnnounceOptions): Announcement {
       closed.abort();
       await running;
       const call = { signal: AbortSignal.timeout(CLOSE_MS), timeoutMs: CLOSE_MS };
-      const removed = await Promise.allSettled([...ids.values()].map((id) => registry.remove(id, call)));
+      const removed = await Promise.allSettled(
+        [...ids.values()].filter((id) => !isServerEntry(id)).map((id) => registry.remove(id, call)),
+      );
       const left = removed.filter(({ status }) => status === "rejected").length;
       if (left > 0)
         log.warn({ registry: url, agents: left }, "Agents not removed from the registry; they expire there");

@@ -51,7 +51,7 @@ export function createRegistryRoutes(options: RegistryRoutesOptions): HttpServin
       path: /^\/search\/?$/,
       methods: {
         POST: async (exchange, { caller, limits }) => {
-          const body = readBody(exchange, limits);
+          const body = readQuery(exchange, limits);
           const request = parseSearchRequest(body);
           meter.count("registry_searches");
           const answer = await options.search(caller.owner, request, body as JsonObject, readVia(exchange));
@@ -63,7 +63,7 @@ export function createRegistryRoutes(options: RegistryRoutesOptions): HttpServin
       path: /^\/explore\/?$/,
       methods: {
         POST: async (exchange, { caller, limits }) => {
-          const request = parseExploreRequest(readBody(exchange, limits));
+          const request = parseExploreRequest(readQuery(exchange, limits));
           meter.count("registry_searches");
           return json(200, { resultType: "facets", facets: await registry.explore(caller.owner, request) });
         },
@@ -197,6 +197,16 @@ function readBody({ body }: ExchangeRequest, limits: ServeContext["limits"]): un
     if (error instanceof JsonParseError) throw invalidParams("body", error.message);
     throw error;
   }
+}
+
+/** A key that the parser leaves out is refused like every other unknown one: a condition must not get lost. */
+function readQuery(exchange: ExchangeRequest, limits: ServeContext["limits"]): unknown {
+  const body = readBody(exchange, limits);
+  JSON.parse(decodeUtf8(exchange.body), (key, value: unknown) => {
+    if (key === "__proto__") throw invalidParams(key, "is not known");
+    return value;
+  });
+  return body;
 }
 
 function decodeId(segment: string): string {
