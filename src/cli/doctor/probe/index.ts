@@ -1,6 +1,7 @@
 /** Probes every agent of a configuration and of a registry. */
 
 import type { DragomanConfig } from "../../../server/config/index.ts";
+import { isLoopback } from "../../../wire/loopback.ts";
 import type { Output } from "../../output.ts";
 import { type Check, failed, isDragoman, messageOf, ok, skipped, warning } from "../checks.ts";
 import { type ProbeTarget, probeAgent } from "./agent.ts";
@@ -100,6 +101,9 @@ async function listTargets(
 ): Promise<ListedTargets> {
   const url = registry ?? serverUrl;
   if (url === undefined) return { checks: [], targets: [], names: [] };
+  // A server that others can reach is at a loopback address here, too, but not only its owner registers agents there.
+  const host = registry === undefined ? (config?.server.host ?? "") : new URL(url).hostname;
+  const allowed = { allowPrivate: allowPrivateTargets, allowLoopback: isLoopback(host) };
   try {
     const listed = await listRegistry(url, { output, signal, timeoutMs });
     if (listed === undefined) {
@@ -118,7 +122,7 @@ async function listTargets(
       checks: [ok("registry", `${url}, ${count}${more}`)],
       targets: others
         .filter(({ id, name }) => isWanted(id, name))
-        .map((entry) => registryTarget(entry, url, allowPrivateTargets, output)),
+        .map((entry) => registryTarget(entry, url, allowed, output)),
       names: listed.entries.flatMap(({ id, name }) => [id, name]),
     };
   } catch (error) {

@@ -62,14 +62,19 @@ function upstreamTarget(name: string, source: Parameters<typeof openRemote>[0]):
   };
 }
 
+interface AllowedTargets {
+  readonly allowPrivate: boolean;
+  readonly allowLoopback: boolean;
+}
+
 /**
- * Others chose these addresses, so they must be public, except at the registry's own origin, which the user chose. A
- * registry on this machine may also name agents on this machine: it is reached from here only.
+ * Others chose these addresses, so they must be public, except at the registry's own origin, which the user chose.
+ * `allowLoopback`: the registry is reached from this machine only, so it may also name agents on this machine.
  */
 export function registryTarget(
   entry: RegistryEntry,
   registryUrl: string,
-  allowPrivate: boolean,
+  allowed: AllowedTargets,
   output: Output,
 ): ProbeTarget {
   return {
@@ -77,17 +82,20 @@ export function registryTarget(
     source: registryUrl,
     card: entry.card,
     known: entry,
-    connect: { fetch: createForeignFetch(registryUrl, allowPrivate) },
-    mayCall: (one, cardUrl) => allowPrivate || mayCallForeign(one, cardUrl, isLoopback(new URL(registryUrl).hostname)),
+    connect: { fetch: createForeignFetch(registryUrl, allowed) },
+    mayCall: (one, cardUrl) => allowed.allowPrivate || mayCallForeign(one, cardUrl, allowed.allowLoopback),
     login: (url, card) => findLogin(output, url, card),
   };
 }
 
 const LOOPBACK = ["127.0.0.0/8", "::1", "localhost"];
 
-function createForeignFetch(registryUrl: string, allowPrivate: boolean): typeof globalThis.fetch {
+function createForeignFetch(
+  registryUrl: string,
+  { allowLoopback, allowPrivate }: AllowedTargets,
+): typeof globalThis.fetch {
   const { hostname, origin } = new URL(registryUrl);
-  const guarded = createGuardedFetch({ allowPrivate, allow: isLoopback(hostname) ? LOOPBACK : [] });
+  const guarded = createGuardedFetch({ allowPrivate, allow: allowLoopback ? LOOPBACK : [] });
   const atRegistry = createGuardedFetch({ allow: [bareHost(hostname)], maxRedirects: 0 });
   return (input, init) => {
     const url = input instanceof Request ? input.url : String(input);
