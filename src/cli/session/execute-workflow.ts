@@ -119,8 +119,10 @@ function createReplies(output: Output, run: WorkflowRun, display: Display, stop:
       pass(task, waiting).catch((error: Error) => output.warn(safeText(error.message)));
     },
     end(): void {
-      waiting?.abort();
+      if (waiting === undefined) return;
+      waiting.abort();
       waiting = undefined;
+      display.leaveTerminal(false);
     },
   };
 }
@@ -199,6 +201,9 @@ function createDisplay(output: Output, workflow: Workflow): Display {
       if (left) pause();
     },
     finish(message) {
+      isLeft = false;
+      // What was shown line by line, while a person wrote, is not in a tree yet.
+      if (output.canShowStatus) timer ??= setInterval(draw, TICK_MS);
       for (const { state, step } of view.rows) {
         if (RUNNING.has(state) && !message.includes(`${step} (`)) show({ step, state: "canceled", detail: "" });
       }
