@@ -49,7 +49,7 @@ function toDocument(card: AgentCard, servings: readonly CardServing[], chosen: s
     .map((serving) => serving.document(card))
     .reduce((merged, next) => merge(merged, next));
   const body = Buffer.from(JSON.stringify(members));
-  const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 27)}"`;
+  const etag = etagOf(body);
   const headers = {
     "content-type": "application/json",
     "cache-control": `public, max-age=${MAX_AGE_SECONDS}`,
@@ -86,8 +86,12 @@ function isNotModified(exchange: ExchangeRequest, etag: string, lastModified: st
   return lastModified !== undefined && since >= Date.parse(lastModified);
 }
 
+export function etagOf(body: string | Buffer): string {
+  return `"${createHash("sha256").update(body).digest("base64url").slice(0, 27)}"`;
+}
+
 /** Weak comparison, as RFC 9110 requires for If-None-Match. */
-function matchesEtag(header: string, etag: string): boolean {
+export function matchesEtag(header: string, etag: string): boolean {
   return header.split(",").some((candidate) => {
     const tag = candidate.trim();
     return tag === "*" || tag.replace(/^W\//, "") === etag;

@@ -14,7 +14,7 @@ import type { Agent } from "../../engine/agent.ts";
 import type { AgentCard, AgentInterface } from "../../model/card.ts";
 import type { Log } from "../../model/ports.ts";
 import type { Exchanger } from "../../wire/exchange.ts";
-import { isLoopback } from "../../wire/loopback.ts";
+import { isLoopback, LOOPBACK_TARGETS } from "../../wire/loopback.ts";
 import { systemTools } from "../clock-and-ids.ts";
 import type { AgentOverrides, RemoteSource } from "./config.ts";
 import type { RemoteCredentials } from "./schema-remote.ts";
@@ -23,9 +23,6 @@ interface BuildRemoteOptions {
   readonly strict: boolean;
   readonly log: Log;
 }
-
-/** Names of this machine, which a card may use in place of each other. */
-const LOOPBACK_TARGETS = ["localhost", "127.0.0.0/8", "::1"];
 
 export function buildRemoteAgent(
   name: string,
@@ -62,6 +59,7 @@ interface OpenedRemote {
 export function openRemote({ binding, credentials, dialect, origins = [], url }: RemoteSource): OpenedRemote {
   const hosts = [url, ...origins].map((address) => new URL(address).hostname);
   // The configuration chose these hosts, so they may be anywhere; whatever the card names besides must be public.
+  // A card may use the names of this machine in place of each other.
   const allow = hosts.flatMap((host) => (isLoopback(host) ? LOOPBACK_TARGETS : [host]));
   // Cards have their own limits.
   const unlimited = { timeoutMs: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY };

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createGuardedFetch } from "../../auth/guarded-fetch/guarded-fetch.ts";
 import type { CredentialProvider } from "../../auth/login/contract.ts";
@@ -17,6 +16,7 @@ import { type ExchangeRequest, type FullReply, jsonReply } from "../../wire/exch
 import type { Admission } from "../access/admission.ts";
 import type { ServedAgentService } from "../agent-service.ts";
 import type { AuditLog } from "../audit/audit-log.ts";
+import { etagOf, matchesEtag } from "../cards/card-documents.ts";
 import type { Upstreams } from "../upstreams.ts";
 import { createFindAgents } from "./find-agents.ts";
 import { createRegistryRoutes, REGISTRY_PATH } from "./routes.ts";
@@ -159,19 +159,26 @@ function createServerEntries(unlisted: readonly string[], parts: RegistryParts) 
   };
 }
 
+interface CachedCatalog {
+  readonly version: number;
+  readonly own: readonly RegistryEntry[];
+  readonly body: string;
+  readonly etag: string;
+}
+
 /** What this server offers, for anyone; the agents that others have registered only if anyone may call. */
 function createCatalogRoute(
   registry: Registry,
   { baseUrl, isOpen }: RegistryParts,
   own: () => readonly RegistryEntry[],
 ) {
-  let cached: { readonly version: number; readonly own: readonly RegistryEntry[]; readonly body: string } | undefined;
+  let cached: CachedCatalog | undefined;
 
-  async function documentOf(): Promise<string> {
+  async function documentOf(): Promise<CachedCatalog> {
     const { version } = registry;
     const entries = own();
     const isSame = cached?.version === version && entries.every((entry, at) => cached?.own[at] === entry);
-    if (cached !== undefined && isSame) return cached.body;
+    if (cached !== undefined && isSame) return cached;
     const listed = isOpen
       ? await registry.catalog(ANONYMOUS.owner, MAX_CATALOG)
       : entries.filter(({ visibility }) => visibility === "public");
@@ -182,18 +189,14 @@ function createCatalogRoute(
       entries: [toRegistryEntry(place, baseUrl()), ...listed.map(toCatalogEntry).map(({ id: _, ...entry }) => entry)],
     };
     const body = JSON.stringify(document);
-    cached = { version, own: entries, body };
-    return body;
+    cached = { version, own: entries, body, etag: etagOf(body) };
+    return cached;
   }
 
   return async (exchange: ExchangeRequest): Promise<FullReply> => {
-    const body = await documentOf();
-    const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 27)}"`;
+    const { body, etag } = await documentOf();
     const headers = { "cache-control": "public, max-age=60", etag };
-    const isKnown = (exchange.headers["if-none-match"] ?? "").split(",").some((one) => {
-      const tag = one.trim().replace(/^W\//, "");
-      return tag === etag || tag === "*";
-    });
+    const isKnown = matchesEtag(exchange.headers["if-none-match"] ?? "", etag);
     return isKnown ? { status: 304, headers, body: undefined } : jsonReply(200, body, headers);
   };
 }

@@ -6,7 +6,7 @@ import { parseGrpcAddress } from "../../../client/transport/grpc-channels.ts";
 import type { AgentCard, AgentInterface } from "../../../model/card.ts";
 import { mayCallGrpc, openRemote } from "../../../server/config/build-remote.ts";
 import type { DragomanConfig } from "../../../server/config/index.ts";
-import { isLoopback } from "../../../wire/loopback.ts";
+import { isLoopback, LOOPBACK_TARGETS } from "../../../wire/loopback.ts";
 import type { Output } from "../../output.ts";
 import { agentOrigin, loadStoredLogin, originOfTarget } from "../../session/credentials.ts";
 import type { ProbeTarget } from "./agent.ts";
@@ -88,14 +88,12 @@ export function registryTarget(
   };
 }
 
-const LOOPBACK = ["127.0.0.0/8", "::1", "localhost"];
-
 function createForeignFetch(
   registryUrl: string,
   { allowLoopback, allowPrivate }: AllowedTargets,
 ): typeof globalThis.fetch {
   const { hostname, origin } = new URL(registryUrl);
-  const guarded = createGuardedFetch({ allowPrivate, allow: allowLoopback ? LOOPBACK : [] });
+  const guarded = createGuardedFetch({ allowPrivate, allow: allowLoopback ? LOOPBACK_TARGETS : [] });
   const atRegistry = createGuardedFetch({ allow: [bareHost(hostname)], maxRedirects: 0 });
   return (input, init) => {
     const url = input instanceof Request ? input.url : String(input);
