@@ -47,6 +47,8 @@ export class SearchIndex {
   #listed: (Listed | undefined)[] = [];
   readonly #text = new TextIndex();
   #fields = new Map<string, Postings>();
+  /** Ids by normalised identifier. Nearly all have one id, for which a set would be large. */
+  readonly #identifiers = new Map<string, string | Set<string>>();
   readonly #orders = {
     displayName: new OrderedList<Position>(COMPARE.displayName),
     createdAt: new OrderedList<Position>(COMPARE.createdAt),
@@ -96,6 +98,7 @@ export class SearchIndex {
     this.#slots.delete(id);
     this.#text.remove();
     for (const field of ORDERS) this.#orders[field].delete(listed);
+    this.#removeIdentified(listed);
     const dead = this.#listed.length - this.#slots.size;
     if (dead > MIN_DEAD && dead > this.#slots.size) this.#compact();
     return true;
@@ -107,6 +110,7 @@ export class SearchIndex {
     this.#slots.set(listed.id, slot);
     this.#text.add(slot, texts);
     for (const field of ORDERS) this.#orders[field].add(listed);
+    this.#addIdentified(listed);
     for (const field of INDEXED_FIELDS) {
       for (const value of new Set(listed.facets[field].map(normalise))) {
         const key = `${field} ${value}`;
@@ -120,6 +124,26 @@ export class SearchIndex {
       larger.set(this.#marks);
       this.#marks = larger;
     }
+  }
+
+  #addIdentified({ id, identifier }: Listed): void {
+    const key = normalise(identifier);
+    const known = this.#identifiers.get(key);
+    if (known === undefined) this.#identifiers.set(key, id);
+    else if (typeof known === "string") this.#identifiers.set(key, new Set([known, id]));
+    else known.add(id);
+  }
+
+  #removeIdentified({ id, identifier }: Listed): void {
+    const key = normalise(identifier);
+    const known = this.#identifiers.get(key);
+    if (typeof known === "object") known.delete(id);
+    if (known === id || (typeof known === "object" && known.size === 0)) this.#identifiers.delete(key);
+  }
+
+  #identifiedBy(identifier: string): readonly string[] {
+    const known = this.#identifiers.get(normalise(identifier)) ?? [];
+    return typeof known === "string" ? [known] : [...known];
   }
 
   #compact(): void {
@@ -146,7 +170,7 @@ export class SearchIndex {
     visible: Visible,
     page: { readonly size: number; readonly after?: RankedPosition | undefined },
   ): { readonly items: readonly RankedListed[]; readonly hasMore: boolean } | undefined {
-    const accept = this.#accepting(filter, visible);
+    const accept = this.#accepting(filter, visible, this.#markSlots(filter.terms));
     const matches = this.#text.search(text, accept);
     if (matches === undefined) return undefined;
     const ranked = this.#rank(matches, page.size + 1, page.after);
@@ -179,6 +203,12 @@ export class SearchIndex {
 
   /** The entries that a filter selects, if they are few. */
   #fewCandidates({ terms }: Filter, accept: (slot: number) => boolean): readonly Listed[] | undefined {
+    const identifiers = terms.find(({ field }) => field === "identifier")?.values;
+    if (identifiers !== undefined) {
+      const ids = new Set(identifiers.flatMap((identifier) => this.#identifiedBy(identifier)));
+      const slots = [...ids].flatMap((id) => this.#slots.get(id) ?? []);
+      return slots.filter(accept).map((slot) => this.#listed[slot] as Listed);
+    }
     const [first] = terms.flatMap(({ field, values }) => (isIndexed(field) ? [this.#postingsOf(field, values)] : []));
     if (first === undefined) return undefined;
     if (first.reduce((sum, { length }) => sum + length, 0) > MAX_SORTED) return undefined;
@@ -211,20 +241,26 @@ export class SearchIndex {
 
   /** Everything that matches, for aggregation. */
   matching(text: string | undefined, filter: Filter, visible: Visible): readonly Listed[] | undefined {
-    const accept = this.#accepting(filter, visible);
+    const accept = this.#accepting(filter, visible, this.#markSlots(filter.terms));
     if (text !== undefined) {
       return this.#text.search(text, accept)?.map(({ slot }) => this.#listed[slot] as Listed);
     }
     return this.#listed.filter((listed, slot): listed is Listed => listed !== undefined && accept(slot));
   }
 
-  /** Whether the entry of a slot exists, fulfils the filter and may be seen. Valid until the next call. */
-  #accepting({ terms, createdAfter, updatedAfter }: Filter, visible: Visible): (slot: number) => boolean {
-    const wanted = this.#markSlots(terms);
-    const plain = terms.flatMap(({ field, values }) =>
-      isIndexed(field) ? [] : [{ field, values: new Set(values.map(normalise)) }],
+  /**
+   * Whether the entry of a slot exists, fulfils the filter and may be seen. With the mark of the indexed conditions it is
+   * valid until the next marking; without one they are checked entry by entry, which is cheaper for a page of a list.
+   */
+  #accepting(
+    { terms, createdAfter, updatedAfter }: Filter,
+    visible: Visible,
+    wanted?: number,
+  ): (slot: number) => boolean {
+    const checked = terms.flatMap(({ field, values }) =>
+      wanted !== undefined && isIndexed(field) ? [] : [{ field, values: new Set(values.map(normalise)) }],
     );
-    const hasConditions = plain.length > 0 || createdAfter !== undefined || updatedAfter !== undefined;
+    const hasConditions = checked.length > 0 || createdAfter !== undefined || updatedAfter !== undefined;
     return (slot) => {
       const listed = this.#listed[slot];
       if (listed === undefined || (wanted !== undefined && this.#marks[slot] !== wanted) || !visible(listed)) {
@@ -233,7 +269,9 @@ export class SearchIndex {
       if (!hasConditions) return true;
       if (createdAfter !== undefined && listed.createdAt <= createdAfter) return false;
       if (updatedAfter !== undefined && listed.updatedAt <= updatedAfter) return false;
-      return plain.every(({ field, values }) => values.has(normalise(plainValue(listed, field))));
+      return checked.every(({ field, values }) =>
+        valuesOf(listed, field).some((value) => values.has(normalise(value))),
+      );
     };
   }
 
@@ -308,6 +346,10 @@ function isIndexed(field: Field): field is IndexedField {
 /** Filters compare without regard to case. */
 function normalise(value: string): string {
   return value.toLowerCase();
+}
+
+function valuesOf(listed: Listed, field: Field): readonly string[] {
+  return isIndexed(field) ? listed.facets[field] : [plainValue(listed, field)];
 }
 
 export function plainValue(listed: Listed, field: PlainField): string {
