@@ -7,9 +7,10 @@ import { foldersWithoutReadme, violationsOf } from "./architecture/rules.ts";
 import { parse, readSources } from "./architecture/source.ts";
 
 const SRC = fileURLToPath(new URL("../src", import.meta.url));
-const MANIFEST = { dependencies: [...Object.keys(readManifest().dependencies), ...BUILT_IN] };
+const { dependencies, peerDependencies } = readManifest();
+const MANIFEST = { dependencies: [...Object.keys({ ...dependencies, ...peerDependencies }), ...BUILT_IN] };
 
-function readManifest(): { readonly dependencies: Record<string, string> } {
+function readManifest(): Readonly<Record<"dependencies" | "peerDependencies", Record<string, string>>> {
   return JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
 }
 

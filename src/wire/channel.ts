@@ -1,30 +1,54 @@
 import type { Connection } from "./connection.ts";
 
-/** A connection to rooms that people and agents share: everyone sees every post, one's own included. */
+/** A connection of one participant to a chat network: rooms that people and agents share, and direct messages. */
 export interface Channel extends Connection {
   readonly abilities: ChannelAbilities;
+  readonly self: Participant;
   /** For one reader. Ends when the channel closes. After a reconnect, posts may repeat. */
   readonly posts: AsyncIterable<Post>;
-  /** Resolves with the id that the room gave the post. Rejects when the channel has closed or the room refuses. */
+  /**
+   * Resolves with the id that the network gave the post. Rejects with a `ChannelError`, and with any other error only
+   * if it is not known whether the post has arrived.
+   */
   post(draft: PostDraft): Promise<{ readonly id: string }>;
-  /** Present where `abilities.edits` is true. */
+  /** Present where `abilities.edits` is true. Rejects like `post`. */
   edit?(id: string, draft: PostDraft): Promise<void>;
 }
 
-interface ChannelAbilities {
-  /** Characters of one post. */
-  readonly maxText: number;
+export interface ChannelAbilities {
+  /** Maximum length of a post: UTF-8 bytes or UTF-16 code units. */
+  readonly text: { readonly max: number; readonly unit: "bytes" | "characters" };
+  /** A post may have several lines. */
+  readonly lines: boolean;
+  /** Maximum size of a file in bytes; 0: files cannot be sent. */
+  readonly maxFileBytes: number;
   readonly edits: boolean;
-  readonly files: boolean;
-  /** Posts can name the post they reply to. */
-  readonly threads: boolean;
+  /** Posts can reply to a post, and replies name it. */
+  readonly replies: boolean;
+  /** Which posts of other bots the network delivers. */
+  readonly seesBots: "all" | "mentions" | "none";
+  /** Posts per room that the network accepts in this time. Edits count. */
+  readonly rate: { readonly posts: number; readonly perMs: number };
+  /** After a reconnect the network delivers what was posted meanwhile. */
+  readonly history: boolean;
+}
+
+export interface Participant {
+  /** As the network authenticates it; a name that anyone may take is not `verified`. */
+  readonly id: string;
+  readonly name: string;
 }
 
 export interface Post {
   /** Unique within the room. */
   readonly id: string;
   readonly room: string;
+  /** Conversation within the room, where the network has them. */
+  readonly thread?: string;
+  /** A direct message: the room has no other participant. */
+  readonly direct: boolean;
   readonly sender: PostSender;
+  /** As a person reads it, without the escapes of the network; mentions in the network's own form. */
   readonly text: string;
   /** Ids of the participants that the post addresses. */
   readonly mentions: readonly string[];
@@ -34,30 +58,71 @@ export interface Post {
   readonly files: readonly PostFile[];
   /** Milliseconds since the epoch. */
   readonly at: number;
+  /** Where reading continues after it; given to the next connection. */
+  readonly cursor?: string;
 }
 
-interface PostSender {
-  readonly id: string;
-  readonly name: string;
+export interface PostSender extends Participant {
   readonly bot: boolean;
-  /** Sent over this very channel. */
+  /** Sent by this participant, over this connection or another one. */
   readonly self: boolean;
+  /** The network has authenticated the sender: nobody else can take the id. */
+  readonly verified: boolean;
 }
 
-interface PostFile {
+export interface PostFile {
   readonly name: string;
   readonly mediaType: string;
-  readonly url: string;
+  /** In bytes, as far as the network says so. */
+  readonly size?: number;
+  /** Rejects if the file is larger than `maxBytes`. */
+  read(maxBytes: number, signal?: AbortSignal): Promise<Uint8Array>;
 }
 
 export interface PostDraft {
   readonly room: string;
+  readonly thread?: string;
   readonly text: string;
-  /** A draft that is posted again under the same key is the same post: for when it is not known whether it arrived. */
+  /** A draft that is posted again under the same key is the same post, where the network can recognise it. */
   readonly key?: string;
-  /** Participant on whose behalf the post is sent, where one connection has several. */
-  readonly as?: string;
-  readonly mentions?: readonly string[];
+  /** Participants that must be notified; the channel adds what the network needs for that. */
+  readonly mentions?: readonly Participant[];
   readonly replyTo?: string;
-  readonly files?: readonly { readonly name: string; readonly mediaType: string; readonly bytes: Uint8Array }[];
+  readonly files?: readonly DraftFile[];
+}
+
+export interface DraftFile {
+  readonly name: string;
+  readonly mediaType: string;
+  readonly bytes: Uint8Array;
+}
+
+/** How a channel of a network is opened. */
+export interface ChannelOptions {
+  /** Newest cursor of each room, from an earlier connection. */
+  readonly cursors: ReadonlyMap<string, string>;
+  readonly signal: AbortSignal;
+}
+
+type ChannelErrorCode =
+  /** The channel has closed. */
+  | "closed"
+  /** The network limits the rate; see `retryAfterMs`. */
+  | "rate-limited"
+  /** The network refuses this post; repeating it does not help. */
+  | "refused"
+  /** There is no such room, or this participant may not post there. */
+  | "no-access";
+
+/** The post has not been accepted. */
+export class ChannelError extends Error {
+  override readonly name = "ChannelError";
+  readonly code: ChannelErrorCode;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(code: ChannelErrorCode, message: string, options: ErrorOptions & { retryAfterMs?: number } = {}) {
+    super(message, options);
+    this.code = code;
+    this.retryAfterMs = options.retryAfterMs;
+  }
 }

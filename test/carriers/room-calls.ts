@@ -11,7 +11,7 @@ import type {
   SendOutcome,
   StreamFrame,
 } from "../../src/model/operation.ts";
-import type { Channel, Post } from "../../src/wire/channel.ts";
+import type { Channel, Post } from "./channel.ts";
 import type { RoomSettings } from "./room-dialect.ts";
 import { UNFINISHED } from "./room-reply.ts";
 

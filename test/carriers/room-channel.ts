@@ -1,8 +1,8 @@
 /** A connection to a room server as a channel; several participants may share it. */
 import type { Clock } from "../../src/model/ports.ts";
-import type { Channel, Post, PostDraft } from "../../src/wire/channel.ts";
 import { type Link, LinkInbox } from "../../src/wire/link.ts";
 import { dialWebSocket } from "../../src/wire/websocket-dial.ts";
+import type { Channel, Post, PostDraft } from "./channel.ts";
 import { MAX_TEXT, type RoomFrame, type RoomPost, type RoomRequest } from "./room-server.ts";
 
 export interface RoomChannelOptions {

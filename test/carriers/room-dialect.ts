@@ -10,8 +10,8 @@ import { ProtocolError } from "../../src/model/errors.ts";
 import type { Message } from "../../src/model/message.ts";
 import type { Delivery } from "../../src/model/operation.ts";
 import { isInterrupted, isTerminal, type Task } from "../../src/model/task.ts";
-import type { Channel, Post } from "../../src/wire/channel.ts";
 import { createDeferred } from "../../src/wire/link.ts";
+import type { Channel, Post } from "./channel.ts";
 import { RoomCalls } from "./room-calls.ts";
 import { type ReplyAddress, RoomReply } from "./room-reply.ts";
 

@@ -1,7 +1,7 @@
 /** The answer to one post: one post of its own, edited until the answer is complete. */
 import { isRawPart, isTextPart, textOf } from "../../src/model/message.ts";
 import { isInterrupted, isTerminal, type Task } from "../../src/model/task.ts";
-import type { Channel, PostDraft } from "../../src/wire/channel.ts";
+import type { Channel, PostDraft } from "./channel.ts";
 
 /** At the end of a text: more will come. */
 export const UNFINISHED = " …";

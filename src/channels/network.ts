@@ -1,0 +1,33 @@
+import type { z } from "zod";
+import type { Clock, Log } from "../model/ports.ts";
+import type { Channel, ChannelOptions } from "../wire/channel.ts";
+
+/** What a network needs of the process that uses it. */
+export interface ChannelTools {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Unique, for networks without ids of their own. */
+  readonly uniqueId: () => string;
+}
+
+/** A chat network: how it is configured, set up by people, and connected to. */
+export interface Network<Settings = unknown> {
+  /** Key in a configuration, e.g. `irc`. */
+  readonly name: string;
+  /** As people write it, e.g. `Discord`. */
+  readonly title: string;
+  /** Packages that it is used through; optional peers of this package, loaded when a channel is opened. */
+  readonly packages: readonly string[];
+  readonly settings: z.ZodType<Settings>;
+  /** Values of the settings that must not be shown. */
+  readonly secrets: (settings: Settings) => readonly string[];
+  /** Rooms that the settings name; undefined: any room that this participant is invited to. */
+  readonly rooms: (settings: Settings) => readonly string[] | undefined;
+  /** How to obtain what the settings need, step by step, with the field names of the vendor's console. */
+  readonly setup: readonly string[];
+  /**
+   * Connects once; the caller reconnects. Rejects with a DialError, and with a MissingPackageError if a package is not
+   * installed.
+   */
+  open(settings: Settings, options: ChannelOptions, tools: ChannelTools): Promise<Channel>;
+}
