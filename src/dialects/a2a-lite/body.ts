@@ -1,0 +1,129 @@
+/**
+ * The text below a marker. Lines that announce a file are not part of the body. A line of the body that looks like one,
+ * or like a marker, is written with a backslash before its bracket, as Markdown does it; one that has backslashes there
+ * already gets one more.
+ */
+
+import { isInvisible, isSpace } from "./characters.ts";
+import { formatValue, markerAt, parseQuoted } from "./marker.ts";
+
+export interface Body {
+  readonly body: string;
+  readonly attachments: readonly string[];
+}
+
+export function readBody(text: string): Body {
+  if (!mayHaveSpecialLines(text)) return { body: text, attachments: [] };
+  const attachments: string[] = [];
+  const lines: string[] = [];
+  for (const { line, special } of specialLines(text)) {
+    if (special === undefined) lines.push(line);
+    else if (special.escapes > 0) lines.push(line.slice(0, special.at) + line.slice(special.at + 1));
+    else if (special.attachment === undefined) lines.push(line);
+    else attachments.push(special.attachment);
+  }
+  return { body: lines.join("\n"), attachments };
+}
+
+export function formatBody({ attachments, body }: Body): string {
+  const lines = body === "" && attachments.length > 0 ? [] : [escapeBody(body)];
+  for (const name of attachments) lines.push(`[附件: ${needsQuoting(name) ? formatValue(name) : name}]`);
+  return lines.join("\n");
+}
+
+function escapeBody(body: string): string {
+  if (!mayHaveSpecialLines(body)) return body;
+  const lines: string[] = [];
+  for (const { line, special } of specialLines(body)) {
+    lines.push(special === undefined ? line : `${line.slice(0, special.at)}\\${line.slice(special.at)}`);
+  }
+  return lines.join("\n");
+}
+
+function mayHaveSpecialLines(text: string): boolean {
+  return text.includes("[") || text.includes("［");
+}
+
+interface SpecialLine {
+  /** Of the first backslash, or else of the bracket. */
+  readonly at: number;
+  readonly escapes: number;
+  /** The name, if it announces a file. */
+  readonly attachment?: string;
+}
+
+/** Lines in code blocks are never special. A block that is not closed is not a code block. */
+function* specialLines(text: string): Iterable<{ readonly line: string; readonly special: SpecialLine | undefined }> {
+  const lines = text.split("\n");
+  const closed = endsOfCodeBlocks(lines);
+  let codeUntil = -1;
+  for (const [index, line] of lines.entries()) {
+    if (index > codeUntil) codeUntil = closed.get(index) ?? codeUntil;
+    yield { line, special: index <= codeUntil ? undefined : specialLine(line) };
+  }
+}
+
+/** Number of the last line of each code block by that of its first. */
+function endsOfCodeBlocks(lines: readonly string[]): ReadonlyMap<number, number> {
+  const ends = new Map<number, number>();
+  let open: { readonly at: number; readonly fence: string } | undefined;
+  for (const [index, line] of lines.entries()) {
+    const fence = fenceOf(line);
+    if (fence === undefined) continue;
+    if (open === undefined) open = { at: index, fence };
+    else if (open.fence === fence) {
+      ends.set(open.at, index);
+      open = undefined;
+    }
+  }
+  return ends;
+}
+
+const FENCE = /^ {0,3}(`{3}|~{3})/;
+
+function fenceOf(line: string): string | undefined {
+  return FENCE.exec(line)?.[1];
+}
+
+function specialLine(line: string): SpecialLine | undefined {
+  let at = 0;
+  for (; at < line.length; at++) {
+    const code = line.charCodeAt(at);
+    if (!isSpace(code) && !isInvisible(code)) break;
+  }
+  const marker = markerAt(line, at);
+  if (marker !== undefined) return marker;
+  let bracket = at;
+  while (line[bracket] === "\\") bracket++;
+  const attachment = attachmentAt(line, bracket);
+  return attachment === undefined ? undefined : { at, escapes: bracket - at, attachment };
+}
+
+const ANNOUNCEMENT = /^[[［][ \u3000]?(?:附件|attachment)[ \u3000]?[:：]/i;
+
+function attachmentAt(line: string, bracket: number): string | undefined {
+  const start = ANNOUNCEMENT.exec(line.slice(bracket, bracket + 20))?.[0].length;
+  if (start === undefined) return undefined;
+  const rest = line.slice(bracket + start).trim();
+  if (!rest.endsWith("]") && !rest.endsWith("］")) return undefined;
+  const name = rest.slice(0, -1).trim();
+  return name === "" ? undefined : (parseQuoted(name) ?? name);
+}
+
+function needsQuoting(name: string): boolean {
+  if (name.trim() !== name || name === "" || parseQuoted(name) !== undefined) return true;
+  for (let at = 0; at < name.length; at++) if (name.charCodeAt(at) < 0x20) return true;
+  return false;
+}
+
+const ESCAPED_IN_LINE: Readonly<Record<string, string>> = { "\\": "\\\\", "\n": "\\n", "\r": "\\r" };
+const UNESCAPED_IN_LINE: Readonly<Record<string, string>> = { "\\\\": "\\", "\\n": "\n", "\\r": "\r" };
+
+/** For networks whose posts are one line. */
+export function toLine(text: string): string {
+  return text.replaceAll(/[\\\n\r]/g, (character) => ESCAPED_IN_LINE[character] ?? character);
+}
+
+export function fromLine(text: string): string {
+  return text.replaceAll(/\\[\\nr]/g, (pair) => UNESCAPED_IN_LINE[pair] ?? pair);
+}

@@ -1,0 +1,325 @@
+/** Messages that are longer than a post: split on the sending side, joined on the receiving side. */
+
+import { omitUndefined } from "../../model/json.ts";
+import type { Clock } from "../../model/ports.ts";
+import type { Post, PostFile } from "../../wire/channel.ts";
+import { isLineBreak, isSpace } from "./characters.ts";
+import { formatChat, formatMessage } from "./format.ts";
+import type { LiteMessage, Piece } from "./message.ts";
+
+export interface PostLimit {
+  readonly max: number;
+  readonly unit: "bytes" | "characters";
+  /** What others add to every post, in the same unit, e.g. for a mention. */
+  readonly reserve?: number;
+  readonly singleLine?: boolean;
+}
+
+/** Longer messages are cut off. */
+export const MAX_PIECES = 200;
+
+const ELLIPSIS = "…";
+
+/** A marker that leaves less room than this is shortened. */
+const SHORT_CONTENT = { body: "x".repeat(40), attachments: [] };
+
+/**
+ * The posts of a message. Only the first has all its parameters, as far as they fit. Throws a RangeError if not even the
+ * necessary ones do.
+ */
+export function splitMessage(message: LiteMessage, mid: string, limit: PostLimit): readonly string[] {
+  const whole = formatMessage(message, undefined, limit);
+  if (fits(whole, limit)) return [whole];
+  const continuation = continuationOf(message);
+  const isUsable = (head: LiteMessage) => {
+    return fits(formatMessage({ ...head, ...SHORT_CONTENT }, { mid, part: 1, of: MAX_PIECES }, limit), limit);
+  };
+  const head = [message, { ...message, others: {} }].find(isUsable) ?? continuation;
+  for (let of = 9; ; of = of * 10 + 9) {
+    const format = (part: number, content: Content, pieces = of) => {
+      return formatMessage({ ...(part === 1 ? head : continuation), ...content }, { mid, part, of: pieces }, limit);
+    };
+    const contents = splitContent(message, (part, content) => fits(format(part, content), limit), of);
+    if (contents === undefined) continue;
+    return contents.map((content, index) => format(index + 1, content, contents.length));
+  }
+}
+
+/** What further pieces need to be read on their own. */
+function continuationOf(message: LiteMessage): LiteMessage {
+  const { hops, to } = message;
+  const common = { body: "", attachments: [], others: {}, ...omitUndefined({ to, hops }) };
+  switch (message.type) {
+    case "task":
+      return { type: "task", id: message.id, ...common };
+    case "status":
+      return { type: "status", task: message.task, state: message.state, ...common };
+    case "result":
+      return { type: "result", task: message.task, state: message.state, artifacts: [], ...common };
+    case "cancel":
+    case "ack":
+      return { type: message.type, task: message.task, ...common };
+    case "discover":
+    case "card":
+      return { type: message.type, ...common };
+  }
+}
+
+type Content = Pick<LiteMessage, "attachments" | "body">;
+
+/** Undefined if more pieces are necessary than can be numbered so far. */
+function splitContent(
+  { attachments, body }: Content,
+  fitsPiece: (part: number, content: Content) => boolean,
+  of: number,
+): readonly Content[] | undefined {
+  const texts = splitText(body.toWellFormed(), (text, index) => fitsPiece(index + 1, { body: text, attachments: [] }));
+  const contents: { body: string; attachments: string[] }[] = texts.map((text) => ({ body: text, attachments: [] }));
+  for (const name of attachments) {
+    const last = contents.at(-1) ?? { body: "", attachments: [] };
+    if (fitsPiece(contents.length, { ...last, attachments: [...last.attachments, name] })) last.attachments.push(name);
+    else contents.push({ body: "", attachments: [name] });
+  }
+  return contents.length > of ? undefined : contents;
+}
+
+/** Plain chat in posts; where a post is one line, one for each line that is not empty. */
+export function splitChat(text: string, limit: PostLimit): readonly string[] {
+  const paragraphs = limit.singleLine === true ? text.split(/[\r\n]+/).filter((line) => line.trim() !== "") : [text];
+  const posts: string[] = [];
+  for (const paragraph of paragraphs) {
+    for (const piece of splitText(paragraph.toWellFormed(), (some) => fits(formatChat(some), limit))) {
+      if (posts.length === MAX_PIECES) return posts;
+      const post = formatChat(piece.trim());
+      if (post !== "") posts.push(post);
+    }
+  }
+  return posts;
+}
+
+function fits(text: string, { max, reserve = 0, unit }: PostLimit): boolean {
+  return (unit === "bytes" ? Buffer.byteLength(text) : text.length) <= max - reserve;
+}
+
+/** Cuts a text into as few pieces as fit, and `MAX_PIECES` at most. `fitsAt`: whether it fits as piece of that index. */
+function splitText(text: string, fitsAt: (text: string, index: number) => boolean): string[] {
+  const pieces: string[] = [];
+  let start = 0;
+  do {
+    const end = endOfPiece(text, start, (some) => fitsAt(some, pieces.length));
+    if (end < text.length && pieces.length === MAX_PIECES - 1) {
+      return [...pieces, truncate(text.slice(start, end), (some) => fitsAt(some, pieces.length))];
+    }
+    pieces.push(text.slice(start, end));
+    start = end;
+  } while (start < text.length);
+  return pieces;
+}
+
+function truncate(text: string, fitsPost: (text: string) => boolean): string {
+  let end = text.length;
+  while (end > 0 && !fitsPost(text.slice(0, end) + ELLIPSIS)) end = characterStart(text, end - 1);
+  return text.slice(0, end) + ELLIPSIS;
+}
+
+function endOfPiece(text: string, start: number, fitsPost: (text: string) => boolean): number {
+  const end = longestFit(text, start, fitsPost);
+  if (end >= text.length) return text.length;
+  const half = start + Math.ceil((end - start) / 2);
+  return (
+    cutBefore(text, half, end, isLineBreak) ?? cutBefore(text, half, end, isBlank) ?? graphemeStart(text, start, end)
+  );
+}
+
+/** By doubling, then halving, so that a long text is never measured as a whole. */
+function longestFit(text: string, start: number, fitsPost: (text: string) => boolean): number {
+  if (!fitsPost("")) throw new RangeError("The marker is longer than a post of this network.");
+  let low = 0;
+  let high = 64;
+  while (start + low < text.length && fitsPost(text.slice(start, start + high))) {
+    low = high;
+    high *= 2;
+  }
+  if (start + low >= text.length) return text.length;
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (fitsPost(text.slice(start, start + middle))) low = middle;
+    else high = middle;
+  }
+  const end = characterStart(text, start + low);
+  if (end <= start) throw new RangeError("The marker leaves no room for text in a post of this network.");
+  return end;
+}
+
+function isBlank(code: number): boolean {
+  return isSpace(code) || isLineBreak(code);
+}
+
+/**
+ * Before the white space, and not after it: networks remove it from the end of a post, but not between a marker and the
+ * rest.
+ */
+function cutBefore(text: string, from: number, to: number, matches: (code: number) => boolean): number | undefined {
+  for (let at = to; at > from; at--) {
+    if (!matches(text.charCodeAt(at))) continue;
+    let first = at;
+    while (first > from && isBlank(text.charCodeAt(first - 1))) first--;
+    return first;
+  }
+  return undefined;
+}
+
+/** Never between the halves of a surrogate pair. */
+function characterStart(text: string, at: number): number {
+  const code = text.charCodeAt(at);
+  const before = text.charCodeAt(at - 1);
+  return code >= 0xdc00 && code <= 0xdfff && before >= 0xd800 && before <= 0xdbff ? at - 1 : at;
+}
+
+/** Of text that one grapheme is looked for in: segmenting a whole text would take too long. */
+const GRAPHEME_WINDOW = 128;
+let segmenter: Intl.Segmenter | undefined;
+
+function graphemeStart(text: string, start: number, end: number): number {
+  segmenter ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
+  const from = characterStart(text, Math.max(start, end - GRAPHEME_WINDOW));
+  const around = text.slice(from, end + GRAPHEME_WINDOW);
+  const found = from + (segmenter.segment(around).containing(end - from)?.index ?? end - from);
+  return found > from ? found : end;
+}
+
+export interface JoinLimits {
+  /** Messages that are not complete, per peer and in total. */
+  readonly messagesPerPeer: number;
+  readonly messages: number;
+  readonly pieces: number;
+  /** Bytes of text of the incomplete messages of a peer. */
+  readonly bytesPerPeer: number;
+  /** Since the last piece. */
+  readonly maxAgeMs: number;
+}
+
+export const JOIN_LIMITS: JoinLimits = {
+  messagesPerPeer: 8,
+  messages: 256,
+  pieces: MAX_PIECES + 56,
+  bytesPerPeer: 1024 * 1024,
+  maxAgeMs: 5 * 60_000,
+};
+
+export type Joined =
+  | { readonly kind: "whole"; readonly message: LiteMessage; readonly files: readonly PostFile[] }
+  /** Pieces are missing. */
+  | { readonly kind: "incomplete" }
+  /** The piece is ignored. */
+  | { readonly kind: "refused"; readonly problem: string };
+
+interface OpenMessage {
+  readonly peer: string;
+  readonly of: number;
+  readonly head: LiteMessage;
+  readonly pieces: Map<number, { readonly message: LiteMessage; readonly files: readonly PostFile[] }>;
+  size: number;
+  at: number;
+}
+
+/** Joins pieces of the same message. Pieces of another peer, room or thread belong to another one. */
+export class PieceJoiner {
+  readonly #clock: Pick<Clock, "now">;
+  readonly #limits: JoinLimits;
+  /** Those that got a piece last are last. */
+  readonly #open = new Map<string, OpenMessage>();
+
+  constructor(clock: Pick<Clock, "now">, limits: Partial<JoinLimits> = {}) {
+    this.#clock = clock;
+    this.#limits = { ...JOIN_LIMITS, ...limits };
+  }
+
+  /** Number of incomplete messages. */
+  get size(): number {
+    return this.#open.size;
+  }
+
+  add(post: Pick<Post, "room" | "thread" | "sender" | "files">, message: LiteMessage, piece: Piece): Joined {
+    this.#expire();
+    const { files, room, sender, thread } = post;
+    if (piece.of === 1) return { kind: "whole", message, files };
+    if (piece.of > this.#limits.pieces) return refuse(`more than ${this.#limits.pieces} pieces`);
+    const peer = JSON.stringify([room, thread ?? null, sender.id]);
+    const key = JSON.stringify([peer, piece.mid]);
+    const open: OpenMessage = this.#open.get(key) ?? {
+      peer,
+      of: piece.of,
+      head: message,
+      pieces: new Map(),
+      size: 0,
+      at: 0,
+    };
+    if (open.of !== piece.of) return refuse("pieces of one message differ in their number");
+    if (nameOf(open.head) !== nameOf(message)) return refuse("pieces of one message differ in type or task");
+    if (open.pieces.has(piece.part)) return refuse("the piece has been received before");
+    open.size += sizeOf(message);
+    open.at = this.#clock.now();
+    open.pieces.set(piece.part, { message, files });
+    this.#open.delete(key);
+    if (open.pieces.size === open.of) return join(open);
+    this.#open.set(key, open);
+    this.#evict(peer);
+    return this.#open.has(key) ? { kind: "incomplete" } : refuse("the message is too long");
+  }
+
+  #expire(): void {
+    const oldest = this.#clock.now() - this.#limits.maxAgeMs;
+    for (const [key, { at }] of this.#open) {
+      if (at > oldest) return;
+      this.#open.delete(key);
+    }
+  }
+
+  /** The oldest messages make room for new ones. */
+  #evict(peer: string): void {
+    const { bytesPerPeer, messages, messagesPerPeer } = this.#limits;
+    const own = [...this.#open].filter(([, open]) => open.peer === peer);
+    let size = own.reduce((sum, [, open]) => sum + open.size, 0);
+    for (const [index, [key, open]] of own.entries()) {
+      if (size <= bytesPerPeer && own.length - index <= messagesPerPeer) break;
+      size -= open.size;
+      this.#open.delete(key);
+    }
+    for (const key of this.#open.keys()) {
+      if (this.#open.size <= messages) return;
+      this.#open.delete(key);
+    }
+  }
+}
+
+function refuse(problem: string): Joined {
+  return { kind: "refused", problem };
+}
+
+function nameOf(message: LiteMessage): string {
+  const task = "task" in message ? message.task : "id" in message ? message.id : "";
+  return JSON.stringify([message.type, task]);
+}
+
+/** Of a piece beside its text. */
+const PIECE_BYTES = 512;
+
+function sizeOf({ attachments, body, others }: LiteMessage): number {
+  let size = PIECE_BYTES + Buffer.byteLength(body);
+  for (const name of attachments) size += Buffer.byteLength(name);
+  for (const value of Object.values(others)) size += Buffer.byteLength(value);
+  return size;
+}
+
+function join({ of, pieces }: OpenMessage): Joined {
+  const ordered = Array.from({ length: of }, (_, index) => pieces.get(index + 1)).filter(
+    (piece) => piece !== undefined,
+  );
+  const [first] = ordered;
+  if (first === undefined) return refuse("the message has no pieces");
+  const body = ordered.map(({ message }) => message.body).join("");
+  const attachments = ordered.flatMap(({ message }) => message.attachments);
+  const files = ordered.flatMap((piece) => piece.files);
+  return { kind: "whole", message: { ...first.message, body, attachments }, files };
+}
