@@ -52,38 +52,45 @@ interface SpecialLine {
   readonly attachment?: string;
 }
 
-/** Lines in code blocks are never special. A block that is not closed is not a code block. */
+/** Lines in code blocks are never special. */
 function* specialLines(text: string): Iterable<{ readonly line: string; readonly special: SpecialLine | undefined }> {
   const lines = text.split("\n");
-  const closed = endsOfCodeBlocks(lines);
-  let codeUntil = -1;
+  const blocks = codeBlocks(lines);
+  let next = 0;
   for (const [index, line] of lines.entries()) {
-    if (index > codeUntil) codeUntil = closed.get(index) ?? codeUntil;
-    yield { line, special: index <= codeUntil ? undefined : specialLine(line) };
+    if (index > (blocks[next]?.last ?? lines.length)) next++;
+    const isCode = index >= (blocks[next]?.first ?? lines.length);
+    yield { line, special: isCode ? undefined : specialLine(line) };
   }
 }
 
-/** Number of the last line of each code block by that of its first. */
-function endsOfCodeBlocks(lines: readonly string[]): ReadonlyMap<number, number> {
-  const ends = new Map<number, number>();
-  let open: { readonly at: number; readonly fence: string } | undefined;
+/** A fenced code block: numbers of the lines with its fences. */
+interface CodeBlock {
+  readonly first: number;
+  readonly last: number;
+  /** In lower case; empty if it names none. */
+  readonly language: string;
+}
+
+/** A block that is not closed is not a code block. */
+export function codeBlocks(lines: readonly string[]): CodeBlock[] {
+  const blocks: CodeBlock[] = [];
+  let open: { readonly first: number; readonly fence: string } | undefined;
   for (const [index, line] of lines.entries()) {
-    const fence = fenceOf(line);
+    const fence = FENCE.exec(line)?.[1];
     if (fence === undefined) continue;
-    if (open === undefined) open = { at: index, fence };
+    if (open === undefined) open = { first: index, fence };
     else if (open.fence === fence) {
-      ends.set(open.at, index);
+      const language = LANGUAGE.exec(lines[open.first] ?? "")?.[0] ?? "";
+      blocks.push({ first: open.first, last: index, language: language.toLowerCase() });
       open = undefined;
     }
   }
-  return ends;
+  return blocks;
 }
 
 const FENCE = /^ {0,3}(`{3}|~{3})/;
-
-function fenceOf(line: string): string | undefined {
-  return FENCE.exec(line)?.[1];
-}
+const LANGUAGE = /(?<=^ {0,3}[`~]{3} ?)\w+/;
 
 function specialLine(line: string): SpecialLine | undefined {
   let at = 0;

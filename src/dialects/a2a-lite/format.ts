@@ -20,7 +20,7 @@ export function formatChat(text: string): string {
   return escaped.toWellFormed();
 }
 
-export function formatMarker(message: LiteMessage, piece?: Piece): string {
+function formatMarker(message: LiteMessage, piece?: Piece): string {
   const { from, hops, others, to, type } = message;
   const known = { ...parametersOf(message), to, from, hops };
   let marker = `[A2A:${type}`;

@@ -27,7 +27,7 @@ export function isKnownParameter(type: LiteType, key: string): boolean {
 }
 
 /** Of ids of tasks and messages, in UTF-16 code units. */
-export const MAX_ID_LENGTH = 256;
+const MAX_ID_LENGTH = 256;
 
 export interface PostFormat {
   /** Posts of this network are one line: line breaks in the text are written `\n`. */

@@ -1,0 +1,17 @@
+import { abilitiesWithout } from "../shared/abilities.ts";
+
+/** Progress is posted, so a task can be followed from its beginning; there is no question for what it is now. */
+export const can = {
+  ...abilitiesWithout(
+    "get",
+    "list",
+    "subscribe",
+    "push-create",
+    "push-get",
+    "push-list",
+    "push-delete",
+    "extended-card",
+  ),
+  replay: false,
+  metadata: false,
+};

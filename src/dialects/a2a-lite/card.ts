@@ -1,0 +1,106 @@
+/** The card as the agent sends it: prose for people, and JSON by the schema of the protocol. */
+
+import type { AgentCard, AgentSkill } from "../../model/card.ts";
+import { type JsonObject, omitUndefined } from "../../model/json.ts";
+import type { ChannelAbilities, DraftFile, Participant } from "../../wire/channel.ts";
+import { oncePerCard } from "../shared/cards.ts";
+import { formatMessage } from "./format.ts";
+import type { LiteMessage } from "./message.ts";
+
+export const CARD_FILE = "agent-card.json";
+const PROTOCOL = "a2a-lite/1.0";
+
+/** Where the agent is. */
+export interface CardPlace {
+  /** Name of the network, e.g. `irc`. */
+  readonly network: string;
+  readonly self: Participant;
+  readonly abilities: Pick<ChannelAbilities, "lines" | "maxFileBytes" | "text">;
+}
+
+/** As by the protocol's schema. Nothing of how callers authenticate is in it. */
+export function toCardDocument(card: AgentCard, { abilities, network, self }: CardPlace): JsonObject {
+  const { maxFileBytes } = abilities;
+  return {
+    protocol: PROTOCOL,
+    agent: { id: self.id, name: card.name, framework: "other", version: card.version },
+    description: card.description,
+    skills: skillsOf(card),
+    capabilities: { streaming: false, fileTransfer: maxFileBytes > 0, asyncTasks: true, pushNotifications: false },
+    ...(maxFileBytes > 0 && { limits: { maxFileSize: formatSize(maxFileBytes) } }),
+    channels: [`${network}:${self.name}`],
+  };
+}
+
+const skillsOf = oncePerCard((card) => card.skills.map((skill) => toSkill(skill, card)));
+
+function toSkill({ description, examples, id, inputModes, name, outputModes, tags }: AgentSkill, card: AgentCard) {
+  return {
+    id,
+    name,
+    description,
+    inputModes: toLiteModes(inputModes ?? card.defaultInputModes),
+    outputModes: toLiteModes(outputModes ?? card.defaultOutputModes),
+    tags,
+    ...omitUndefined({ examples }),
+  };
+}
+
+/** Data travels as text. */
+function toLiteModes(mediaTypes: readonly string[]): readonly string[] {
+  return [...new Set(mediaTypes.flatMap((mediaType) => toLiteMode(mediaType.toLowerCase())))];
+}
+
+function toLiteMode(mediaType: string): readonly string[] {
+  const [kind = ""] = mediaType.split("/", 1);
+  if (kind === "*") return ["text", "file"];
+  if (kind === "text" || mediaType.startsWith("application/json") || mediaType.includes("+json")) return ["text"];
+  return [["image", "audio", "video"].includes(kind) ? kind : "file"];
+}
+
+function formatSize(bytes: number): string {
+  const megabytes = bytes / 1024 / 1024;
+  return megabytes >= 1 ? `${Math.floor(megabytes)}MB` : `${Math.max(1, Math.floor(bytes / 1024))}KB`;
+}
+
+/** The JSON is in the text if that fits into one post, else in a file, else in further posts. */
+export function toCardMessage(
+  card: AgentCard,
+  place: CardPlace,
+): { readonly content: LiteMessage; readonly files: readonly DraftFile[] } {
+  const { lines, maxFileBytes, text } = place.abilities;
+  const document = toCardDocument(card, place);
+  const prose = toProse(card);
+  const json = JSON.stringify(document, undefined, 2);
+  const message = (body: string): LiteMessage => ({ type: "card", body, attachments: [], others: {} });
+  const inline = message(`${prose}\n\n\`\`\`json\n${lines ? json : JSON.stringify(document)}\n\`\`\``);
+  const post = formatMessage(inline, undefined, { singleLine: !lines });
+  const size = text.unit === "bytes" ? Buffer.byteLength(post) : post.length;
+  const bytes = Buffer.from(json);
+  if (size + MENTION_RESERVE <= text.max || bytes.length > maxFileBytes) return { content: inline, files: [] };
+  const content = { ...message(prose), attachments: [CARD_FILE] };
+  return { content, files: [{ name: CARD_FILE, mediaType: "application/json", bytes }] };
+}
+
+/** Of a post, for what the network adds to it. */
+const MENTION_RESERVE = 100;
+const MAX_PROSE_SKILLS = 10;
+const MAX_PROSE_LENGTH = 200;
+
+const toProse = oncePerCard((card) => {
+  const skills = card.skills.slice(0, MAX_PROSE_SKILLS).map(({ description, id, name }) => {
+    return `- ${toPhrase(name)} (${toPhrase(id)}): ${toPhrase(description)}`;
+  });
+  const more = card.skills.length - skills.length;
+  return [
+    `I am ${toPhrase(card.name)}. ${toPhrase(card.description)}`.trim(),
+    ...(skills.length > 0 ? ["", "Skills:", ...skills] : []),
+    ...(more > 0 ? [`and ${more} more.`] : []),
+  ].join("\n");
+});
+
+/** In one line, and not too long to be read by the way. */
+function toPhrase(text: string): string {
+  const line = text.replaceAll(/\s+/g, " ").trim();
+  return line.length <= MAX_PROSE_LENGTH ? line : `${line.slice(0, MAX_PROSE_LENGTH - 1).toWellFormed()}…`;
+}
