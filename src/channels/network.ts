@@ -20,9 +20,9 @@ export interface Network<Settings = unknown> {
   readonly packages: readonly string[];
   readonly settings: z.ZodType<Settings>;
   /** Values of the settings that must not be shown. */
-  readonly secrets: (settings: Settings) => readonly string[];
+  secrets(settings: Settings): readonly string[];
   /** Rooms that the settings name; undefined: any room that this participant is invited to. */
-  readonly rooms: (settings: Settings) => readonly string[] | undefined;
+  rooms(settings: Settings): readonly string[] | undefined;
   /** How to obtain what the settings need, step by step, with the field names of the vendor's console. */
   readonly setup: readonly string[];
   /**

@@ -17,8 +17,8 @@ export interface PostQueue {
   end(code?: number, reason?: string): void;
 }
 
-/** `onEnd` has to disconnect from the network. */
-export function createPostQueue(onEnd: (closure: Closure) => void): PostQueue {
+/** `onEnd` disconnects from the network; `closed` resolves after it. It must not reject. */
+export function createPostQueue(onEnd: () => void | Promise<void>): PostQueue {
   const unread: Post[] = [];
   let wake = (): void => {};
   let ended = false;
@@ -31,8 +31,7 @@ export function createPostQueue(onEnd: (closure: Closure) => void): PostQueue {
     if (ended) return;
     ended = true;
     wake();
-    onEnd({ code, reason });
-    resolveClosed({ code, reason });
+    void Promise.resolve(onEnd()).then(() => resolveClosed({ code, reason }));
   }
 
   async function* read(): AsyncGenerator<Post, void, undefined> {
