@@ -304,13 +304,13 @@ function toPost(
   const room = direct ? (self ? target : nick) : (rooms.find((name) => client.caseCompare(name, target)) ?? target);
   const mentions = findMentions(text).map((name) => (client.caseCompare(name, own) ? own : name));
   return {
-    id: tags["msgid"] ?? tools.uniqueId(),
+    id: tags.msgid ?? tools.uniqueId(),
     room,
     direct,
     sender: {
       id: account === undefined || self ? nick : `$a:${account}`,
       name: nick,
-      bot: tags["bot"] !== undefined || tags["draft/bot"] !== undefined,
+      bot: tags.bot !== undefined || tags["draft/bot"] !== undefined,
       self,
       verified: account !== undefined,
     },

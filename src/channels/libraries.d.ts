@@ -44,3 +44,42 @@ declare module "irc-framework" {
   export default irc;
   export type { Client, IrcMessageEvent };
 }
+
+declare module "@xmpp/client" {
+  class Element {
+    readonly name: string;
+    readonly attrs: Readonly<Record<string, string | undefined>>;
+    is(name: string, xmlns?: string): boolean;
+    getChild(name: string, xmlns?: string): Element | undefined;
+    getChildText(name: string, xmlns?: string): string | null;
+    getChildren(name: string, xmlns?: string): Element[];
+    text(): string;
+  }
+
+  interface ClientEvents {
+    stanza: [Element];
+    error: [Error];
+    disconnect: [];
+  }
+
+  interface Client {
+    readonly reconnect: { stop(): void };
+    readonly iqCaller: { request(stanza: Element, timeoutMs?: number): Promise<Element> };
+    readonly socket: { destroy?(): void } | null;
+    start(): Promise<{ toString(): string }>;
+    stop(): Promise<unknown>;
+    send(stanza: Element): Promise<void>;
+    on<E extends keyof ClientEvents>(event: E, listener: (...args: ClientEvents[E]) => void): this;
+    off<E extends keyof ClientEvents>(event: E, listener: (...args: ClientEvents[E]) => void): this;
+  }
+
+  function client(options: Readonly<Record<string, unknown>>): Client;
+  type Child = Element | string | undefined;
+  function xml(
+    name: string,
+    attrs?: Readonly<Record<string, string | undefined>>,
+    ...children: readonly (Child | readonly Child[])[]
+  ): Element;
+
+  export { type Client, client, type Element, xml };
+}

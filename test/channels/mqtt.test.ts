@@ -1,0 +1,33 @@
+import { describe } from "vitest";
+import { mqtt } from "../../src/channels/mqtt.ts";
+import { type ChannelContract, describeChannel, SUITE_TOOLS } from "../../src/channels/suite/channel-suite.ts";
+import type { ChannelOptions } from "../../src/wire/channel.ts";
+import { hasServer, startMosquitto } from "./servers.ts";
+
+const PASSWORD = "broker-password-1";
+const WRONG_PASSWORD = "wrong-password-2";
+const ROOM = "agents/market";
+
+async function openStage(): Promise<Awaited<ReturnType<ChannelContract["stage"]>>> {
+  const server = await startMosquitto({ users: { alice: PASSWORD, bob: PASSWORD } });
+  const url = `mqtt://127.0.0.1:${server.port}`;
+  const join = (name: string, password: string, options: ChannelOptions) =>
+    mqtt.open(mqtt.settings.parse({ url, name, rooms: [ROOM], username: name, password }), options, SUITE_TOOLS);
+  return {
+    room: ROOM,
+    join: (options) => join("alice", PASSWORD, options),
+    joinPeer: () => join("bob", PASSWORD, { cursors: new Map(), signal: new AbortController().signal }),
+    foreignRoom: "agents/elsewhere",
+    intruder: { secret: WRONG_PASSWORD, join: (options) => join("alice", WRONG_PASSWORD, options) },
+    stop: () => server.stop(),
+    close: () => server.close(),
+  };
+}
+
+describe.runIf(hasServer("mosquitto"))("MQTT with mosquitto", () => {
+  describeChannel("mqtt", {
+    abilities: { edits: false, files: false, history: true, lines: true, replies: false, seesBots: "all" },
+    has: { credentials: true, direct: false, foreignRoom: true, rateLimit: false },
+    stage: openStage,
+  });
+});
