@@ -60,13 +60,15 @@ declare module "@xmpp/client" {
     stanza: [Element];
     error: [Error];
     disconnect: [];
+    online: [];
   }
 
   interface Client {
     readonly reconnect: { stop(): void };
     readonly iqCaller: { request(stanza: Element, timeoutMs?: number): Promise<Element> };
-    readonly socket: { destroy?(): void } | null;
-    start(): Promise<{ toString(): string }>;
+    _onData(data: string | Uint8Array): void;
+    connect(service: string): Promise<unknown>;
+    open(options: { readonly domain: string }): Promise<unknown>;
     stop(): Promise<unknown>;
     send(stanza: Element): Promise<void>;
     on<E extends keyof ClientEvents>(event: E, listener: (...args: ClientEvents[E]) => void): this;

@@ -1,0 +1,18 @@
+/** Mentions in networks that have none of their own: `@name` anywhere and, where people write so, `name:` at the beginning. */
+
+const TOKEN = /(?<![\p{L}\p{N}_.@])@([\p{L}\p{N}_-]+(?:\.[\p{L}\p{N}_-]+)*)/gu;
+
+/** Names after `@`. */
+export function findMentions(text: string): string[] {
+  return [...text.matchAll(TOKEN)].flatMap(([, name]) => name ?? []);
+}
+
+/** Whether this name is mentioned; it may have characters that would end a mention elsewhere. */
+export function mentionsName(text: string, name: string, { leading }: { readonly leading: boolean }): boolean {
+  const escaped = name.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+  const forms = [
+    `(?<![\\p{L}\\p{N}_.@])@${escaped}(?![\\p{L}\\p{N}_-])`,
+    ...(leading ? [`^(?:\\S+, ?)*${escaped}[:,](?=\\s|$)`] : []),
+  ];
+  return new RegExp(forms.join("|"), "iu").test(text);
+}
