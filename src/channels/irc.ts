@@ -6,6 +6,7 @@ import { isLoopback } from "../wire/loopback.ts";
 import { DialError } from "../wire/websocket-dial.ts";
 import { checkDraft } from "./check-draft.ts";
 import { loadPackage } from "./load-package.ts";
+import { findMentions, mentionsName } from "./mentions.ts";
 import type { ChannelTools, Network } from "./network.ts";
 import { createPostQueue } from "./post-queue.ts";
 
@@ -245,7 +246,7 @@ function createChannel(client: Client, options: IrcSettings, mask: string, tools
       // There are no receipts: servers work in order, so that an error would come before the answer to this ping.
       await new Promise<void>((resolve, reject) => {
         unconfirmed.set(id, { target: draft.room, resolve, reject });
-        client.raw(`PRIVMSG ${draft.room} :${toLine(client, draft)}`);
+        client.raw(`PRIVMSG ${draft.room} :${toLine(draft)}`);
         client.raw(`PING ${id}`);
       });
       return { id };
@@ -264,24 +265,12 @@ function maxTextBytes(client: Client, rooms: readonly string[], mask: string): n
 /** Control characters would be commands of the protocol, CTCP or colours. */
 const CONTROLS = /\p{Cc}/gu;
 
-function toLine(client: Client, { mentions = [], room, text }: PostDraft): string {
+function toLine({ mentions = [], room, text }: PostDraft): string {
   const line = text.replaceAll(CONTROLS, " ");
   const missing = mentions
     .map(({ name }) => name)
-    .filter(
-      (name) => !client.caseCompare(name, room) && !findMentions(line).some((one) => client.caseCompare(one, name)),
-    );
+    .filter((name) => name !== room && !mentionsName(line, name, { leading: true }));
   return missing.length === 0 ? line : `${missing.join(", ")}: ${line}`;
-}
-
-const NICK = "[A-Za-z[\\]\\\\`_^{|}][A-Za-z0-9[\\]\\\\`_^{|}-]*";
-const LEADING = new RegExp(`^(${NICK}(?:, ?${NICK})*)[:,](?=\\s|$)`);
-const ANYWHERE = new RegExp(`(?<![\\w@.])@(${NICK})`, "g");
-
-/** `nick:` and `nick, other:` at the beginning, `@nick` anywhere. */
-function findMentions(text: string): string[] {
-  const leading = LEADING.exec(text)?.[1]?.split(/, ?/) ?? [];
-  return [...leading, ...[...text.matchAll(ANYWHERE)].flatMap(([, nick]) => nick ?? [])];
 }
 
 const COLOUR = String.fromCharCode(3);
@@ -302,7 +291,7 @@ function toPost(
   const self = client.caseCompare(nick, own);
   const direct = client.caseCompare(target, own) || (self && !rooms.some((name) => client.caseCompare(name, target)));
   const room = direct ? (self ? target : nick) : (rooms.find((name) => client.caseCompare(name, target)) ?? target);
-  const mentions = findMentions(text).map((name) => (client.caseCompare(name, own) ? own : name));
+  const others = findMentions(text).filter((name) => !client.caseCompare(name, own));
   return {
     id: tags.msgid ?? tools.uniqueId(),
     room,
@@ -315,7 +304,7 @@ function toPost(
       verified: account !== undefined,
     },
     text,
-    mentions,
+    mentions: mentionsName(text, own, { leading: true }) ? [own, ...others] : others,
     files: [],
     at: time ?? tools.clock.now(),
   };

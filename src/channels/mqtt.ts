@@ -5,6 +5,7 @@ import { ABNORMAL_CLOSURE } from "../wire/connection.ts";
 import { DialError } from "../wire/websocket-dial.ts";
 import { checkDraft } from "./check-draft.ts";
 import { loadPackage } from "./load-package.ts";
+import { findMentions, mentionsName } from "./mentions.ts";
 import type { ChannelTools, Network } from "./network.ts";
 import { createPostQueue } from "./post-queue.ts";
 
@@ -176,7 +177,7 @@ function createChannel(session: Session, { name, rooms }: MqttSettings, tools: C
       if (queue.ended) throw new ChannelError("closed", "The channel has closed.");
       checkDraft(draft, abilities);
       if (!rooms.includes(draft.room)) throw new ChannelError("no-access", `${draft.room} is not one of the rooms.`);
-      const missing = (draft.mentions ?? []).map((one) => one.name).filter((one) => !mentionsName(draft.text, one));
+      const missing = (draft.mentions ?? []).map((one) => one.name).filter((one) => !isMentioned(draft.text, one));
       const text = [...missing.map((one) => `@${one}`), draft.text].join(" ");
       const key = draft.key ?? tools.uniqueId();
       await Promise.race([
@@ -221,7 +222,7 @@ function toPost(packet: IPublishPacket, name: string, tools: ChannelTools): Post
     direct: false,
     sender: { id: sender, name: sender, bot: false, self: sender === name, verified: false },
     text,
-    mentions: [...(mentionsName(text, name) ? [name] : []), ...findMentions(text).filter((one) => one !== name)],
+    mentions: [...(isMentioned(text, name) ? [name] : []), ...findMentions(text).filter((one) => one !== name)],
     files: [],
     at: tools.clock.now(),
   };
@@ -237,14 +238,6 @@ function decodeText(payload: string | Buffer): string | undefined {
   }
 }
 
-const MENTION = /(?<![\p{L}\p{N}_.@])@([\p{L}\p{N}_-]+(?:\.[\p{L}\p{N}_-]+)*)/gu;
-
-function findMentions(text: string): string[] {
-  return [...text.matchAll(MENTION)].flatMap(([, name]) => name ?? []);
-}
-
-/** Names may have characters that end a mention elsewhere. */
-function mentionsName(text: string, name: string): boolean {
-  const escaped = name.replaceAll(/[^\p{L}\p{N}_]/gu, "\\$&").replaceAll("\\-", "-");
-  return new RegExp(`(?<![\\p{L}\\p{N}_.@])@${escaped}(?![\\p{L}\\p{N}_-])`, "iu").test(text);
+function isMentioned(text: string, name: string): boolean {
+  return mentionsName(text, name, { leading: false });
 }

@@ -17,7 +17,7 @@ import { DialError } from "../../wire/websocket-dial.ts";
 import type { ChannelTools } from "../network.ts";
 
 /** The other participant: another channel, or a person played by the simulator where bots do not see each other. */
-export type Peer = Pick<Channel, "self" | "posts" | "post" | "edit">;
+export type Peer = Pick<Channel, "self" | "posts" | "post" | "edit"> & Partial<Pick<Channel, "close">>;
 
 /** One server with one room, and two participants who may join it. */
 export interface ChannelStage {
@@ -53,6 +53,8 @@ export interface ChannelContract {
     readonly credentials: boolean;
     readonly foreignRoom: boolean;
     readonly rateLimit: boolean;
+    /** False: there is none that could go away. Default: true. */
+    readonly server?: boolean;
   };
   /** A new one for each test. */
   stage(): Promise<ChannelStage>;
@@ -95,6 +97,7 @@ export function describeChannel(title: string, contract: ChannelContract): void 
     async function meet() {
       const stage = await openStage();
       const peer = await stage.joinPeer();
+      cleanups.push(() => peer.close?.());
       const peerInbox = readPosts(peer);
       const { channel, inbox } = await join(stage);
       const appearance = stage.appearance?.bind(stage) ?? ((of: Participant) => of);
@@ -320,7 +323,7 @@ export function describeChannel(title: string, contract: ChannelContract): void 
       await expectClosed(channel.post(draft("too late")));
     });
 
-    it("closes when the server goes away", async () => {
+    testIf(contract.has.server !== false)("closes when the server goes away", async () => {
       const { channel, draft, inbox, stage } = await meet();
       await stage.stop();
       const { code, reason } = await channel.closed;
@@ -330,7 +333,7 @@ export function describeChannel(title: string, contract: ChannelContract): void 
       await expectClosed(channel.post(draft("too late")));
     });
 
-    it("is not opened if the server is away", async () => {
+    testIf(contract.has.server !== false)("is not opened if the server is away", async () => {
       const stage = await openStage();
       await stage.stop();
       await expect(stage.join(toOptions())).rejects.toBeInstanceOf(DialError);
