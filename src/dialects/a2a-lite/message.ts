@@ -75,6 +75,8 @@ export interface Received {
 export interface Address {
   readonly room: string;
   readonly thread?: string;
+  /** The room has no other participant. */
+  readonly direct?: boolean;
   /** The participant that it is for. */
   readonly peer: { readonly id: string; readonly name: string };
   /** The post that it answers. */

@@ -1,0 +1,113 @@
+/** Who may give the agent work, and how often. */
+
+import type { Clock } from "../../model/ports.ts";
+import type { PostSender } from "../../wire/channel.ts";
+
+interface Window {
+  readonly count: number;
+  readonly ms: number;
+}
+
+/** Messages of one peer that are served. */
+const RATE: Window = { count: 10, ms: 10_000 };
+/** Unmarked messages of one bot that are answered: two agents that chat with each other stop here. */
+const BOT_TURNS: Window = { count: 8, ms: 10 * 60_000 };
+/** The same for participants that may be people, where the network does not tell. */
+const TURNS: Window = { count: 40, ms: 10 * 60_000 };
+/** Refusals of one unknown peer, and of all of them. */
+const REFUSALS: Window = { count: 1, ms: 10 * 60_000 };
+const ALL_REFUSALS: Window = { count: 10, ms: 60_000 };
+const MAX_PEERS = 10_000;
+
+/** `notice`: it is not served, and its sender is notified once. */
+type Verdict = "serve" | "ignore" | { readonly notice: string };
+
+interface AdmissionOptions {
+  readonly allowPeers: readonly string[];
+  readonly allowBots: boolean | "mentions";
+  readonly clock: Clock;
+}
+
+/** A message as far as admission needs it. */
+interface Asked {
+  readonly sender: PostSender;
+  /** It is for the agent beyond doubt: a direct message, a mention, a reply, or `to=`. */
+  readonly addressed: boolean;
+  readonly kind: "discover" | "work" | "chat";
+}
+
+interface PeerRecord {
+  messages: number[];
+  turns: number[];
+  refusals: number[];
+  /** It was notified of the rate, and has not been served since. */
+  notified: boolean;
+  /** It has sent a marker, so it is an agent. */
+  isAgent: boolean;
+}
+
+export class Admission {
+  readonly #options: AdmissionOptions;
+  readonly #peers = new Map<string, PeerRecord>();
+  #refusals: number[] = [];
+
+  constructor(options: AdmissionOptions) {
+    this.#options = options;
+  }
+
+  /** Notes that a participant sends markers. */
+  noteAgent(sender: PostSender): void {
+    this.#peer(sender.id).isAgent = true;
+  }
+
+  decide({ addressed, kind, sender }: Asked): Verdict {
+    const { allowBots } = this.#options;
+    if (sender.bot && (allowBots === false || (allowBots === "mentions" && !addressed))) return "ignore";
+    const peer = this.#peer(sender.id);
+    if (kind !== "discover" && !this.#isAllowed(sender)) return this.#refuse(peer);
+    if (kind === "chat" && !this.#take(peer, "turns", sender.bot || peer.isAgent ? BOT_TURNS : TURNS)) return "ignore";
+    if (this.#take(peer, "messages", RATE)) {
+      peer.notified = false;
+      return "serve";
+    }
+    if (peer.notified) return "ignore";
+    peer.notified = true;
+    return { notice: `Too many messages: ${RATE.count} in ${RATE.ms / 1_000} s are served. Please wait.` };
+  }
+
+  /** Where the network authenticates no one, a name is as good as an id; elsewhere anyone may take it. */
+  #isAllowed({ id, name, verified }: PostSender): boolean {
+    const { allowPeers } = this.#options;
+    return allowPeers.some((allowed) => allowed === "*" || allowed === id || (!verified && allowed === name));
+  }
+
+  #refuse(peer: PeerRecord): Verdict {
+    const now = this.#options.clock.now();
+    this.#refusals = newerThan(this.#refusals, now - ALL_REFUSALS.ms);
+    if (this.#refusals.length >= ALL_REFUSALS.count || !this.#take(peer, "refusals", REFUSALS)) return "ignore";
+    this.#refusals.push(now);
+    return { notice: "I only work for participants that my owner has allowed." };
+  }
+
+  #take(peer: PeerRecord, kind: "messages" | "turns" | "refusals", { count, ms }: Window): boolean {
+    const now = this.#options.clock.now();
+    peer[kind] = newerThan(peer[kind], now - ms);
+    if (peer[kind].length >= count) return false;
+    peer[kind].push(now);
+    return true;
+  }
+
+  #peer(id: string): PeerRecord {
+    const known = this.#peers.get(id) ?? { messages: [], turns: [], refusals: [], notified: false, isAgent: false };
+    // The newest last: the one that was silent for longest is forgotten.
+    this.#peers.delete(id);
+    this.#peers.set(id, known);
+    const [oldest] = this.#peers.keys();
+    if (this.#peers.size > MAX_PEERS && oldest !== undefined) this.#peers.delete(oldest);
+    return known;
+  }
+}
+
+function newerThan(times: readonly number[], than: number): number[] {
+  return times.filter((at) => at > than);
+}

@@ -1,0 +1,170 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { FakeClock, settle } from "../../engine/testing/fake-clock.ts";
+import { type Channel, type ChannelAbilities, ChannelError } from "../../wire/channel.ts";
+import type { Outgoing } from "./message.ts";
+import { ChannelOutbox } from "./outbox.ts";
+import { MemoryNetwork } from "./testing/memory-network.ts";
+import { AGENT } from "./testing/stage.ts";
+
+const PEER = { id: "u-alice", name: "alice" };
+
+let clock: FakeClock;
+let network: MemoryNetwork;
+let outbox: ChannelOutbox;
+let channel: Channel;
+const lines: string[] = [];
+
+function open(abilities: Partial<ChannelAbilities> = {}, keys = false): void {
+  network = new MemoryNetwork({ clock, abilities, keys });
+  channel = network.open(AGENT);
+  outbox.attach(channel);
+}
+
+beforeEach(() => {
+  clock = new FakeClock();
+  let made = 0;
+  lines.length = 0;
+  const note = (fields: object, message: string): void => void lines.push(message + JSON.stringify(fields));
+  const log = { debug: note, info: note, warn: note, error: note };
+  outbox = new ChannelOutbox({ clock, log, uniqueId: () => `key-${++made}` });
+});
+
+const chat = (content: string, room = "lobby"): Outgoing => ({ to: { room, peer: PEER, direct: true }, content });
+
+function status(progress: string, task = "t1"): Outgoing {
+  const message = { type: "status", task, state: "working", progress, body: "", attachments: [], others: {} } as const;
+  return { to: { room: "lobby", peer: PEER, direct: true }, content: message };
+}
+
+/** A reconnection, after a loss of the connection. */
+function reconnect(): void {
+  outbox.detach(channel);
+  channel = network.open(AGENT);
+  outbox.attach(channel);
+}
+
+const texts = () => network.textsOf(AGENT.id);
+
+test("posts in order and at the pace of the network, each room by itself", async () => {
+  open({ rate: { posts: 2, perMs: 1_000 } });
+  const sent = ["1", "2", "3", "4", "5"].map((text) => outbox.send(chat(text)));
+  void outbox.send(chat("other", "kitchen"));
+  await settle();
+  expect(texts()).toEqual(["1", "other", "2"]);
+  await clock.advance(999);
+  expect(texts()).toHaveLength(3);
+  await clock.advance(1);
+  expect(texts()).toEqual(["1", "other", "2", "3", "4"]);
+  await clock.advance(1_000);
+  expect(await Promise.all(sent)).toEqual(["p1", "p3", "p4", "p5", "p6"].map((id) => ({ id })));
+});
+
+test("waits as long as the network asks it to", async () => {
+  open();
+  network.failures.push(new ChannelError("rate-limited", "slow", { retryAfterMs: 7_000 }));
+  void outbox.send(chat("1"));
+  void outbox.send(chat("2"));
+  await clock.advance(6_999);
+  expect(texts()).toEqual([]);
+  await clock.advance(1);
+  expect(texts()).toEqual(["1", "2"]);
+});
+
+test("waits for the first connection, and for the next one when one breaks", async () => {
+  const first = outbox.send(chat("1"));
+  await settle();
+  open();
+  await first;
+  network.break(AGENT.id);
+  void outbox.send(chat("2"));
+  void outbox.send(chat("3"));
+  await clock.advance(60_000);
+  expect(texts()).toEqual(["1"]);
+  reconnect();
+  await settle();
+  expect(texts()).toEqual(["1", "2", "3"]);
+});
+
+test("a post that is refused does not hold up the next, and is logged", async () => {
+  open({ text: { max: 20, unit: "characters" } });
+  network.failures.push(new ChannelError("refused", "no"));
+  const refused = outbox.send(chat("1"));
+  const next = outbox.send(chat("2"));
+  await expect(refused).rejects.toThrow(ChannelError);
+  await next;
+  await expect(outbox.send(chat("3", "closed"))).rejects.toMatchObject({ code: "no-access" });
+  expect(texts()).toEqual(["2"]);
+  expect(lines).toHaveLength(2);
+});
+
+test("posts again under the same key when it is not known whether a post has arrived", async () => {
+  open({}, true);
+  network.failures.push("lost", new Error("unknown"));
+  const sent = outbox.send(chat("1"));
+  await clock.advance(10_000);
+  expect(await sent).toEqual({ id: "p1" });
+  expect(texts()).toEqual(["1"]);
+  network.failures.push(...Array.from({ length: 4 }, () => new Error("broken")));
+  const failed = expect(outbox.send(chat("2"))).rejects.toThrow("broken");
+  await clock.advance(60_000);
+  await failed;
+});
+
+describe("a status that waits", () => {
+  test("gives way to a newer one and to the result, whose post stands for both", async () => {
+    open({ rate: { posts: 1, perMs: 1_000 } });
+    void outbox.send(chat("1"));
+    const statuses = ["10%", "20%"].map((progress) => outbox.send(status(progress)));
+    const other = outbox.send(status("1%", "t2"));
+    const result = outbox.send({
+      to: { room: "lobby", peer: PEER, direct: true },
+      content: { type: "result", task: "t1", state: "completed", artifacts: [], body: "", attachments: [], others: {} },
+    });
+    await clock.advance(5_000);
+    expect(texts()).toEqual([
+      "1",
+      "[A2A:result task=t1 state=completed]",
+      "[A2A:status task=t2 state=working progress=1%]",
+    ]);
+    expect(await Promise.all([...statuses, other, result])).toEqual(["p2", "p2", "p3", "p2"].map((id) => ({ id })));
+  });
+
+  test("gives way to anything when too much waits; then nothing more is accepted", async () => {
+    const first = outbox.send(chat("first"));
+    const dropped = expect(outbox.send(status("10%"))).rejects.toMatchObject({ code: "rate-limited" });
+    const sent = Array.from({ length: 199 }, (_, index) => outbox.send(chat(String(index))));
+    await dropped;
+    await expect(outbox.send(chat("more"))).rejects.toMatchObject({ code: "rate-limited" });
+    open({ rate: { posts: 1_000, perMs: 1 } });
+    await Promise.all([first, ...sent]);
+    expect(texts()).toHaveLength(200);
+  });
+});
+
+test("what is stopped is not posted, and what waits at the end is rejected", async () => {
+  const stop = new AbortController();
+  const stopped = outbox.send(chat("1"), stop.signal);
+  const waiting = outbox.send(chat("2"));
+  stop.abort();
+  await expect(stopped).rejects.toMatchObject({ code: "closed" });
+  const settled = outbox.settle(1_000);
+  await clock.advance(1_000);
+  await settled;
+  outbox.close();
+  await expect(waiting).rejects.toMatchObject({ code: "closed" });
+  await expect(outbox.send(chat("3"))).rejects.toMatchObject({ code: "closed" });
+});
+
+test("names who plain chat is for where there are no replies, within the limit", async () => {
+  open({ replies: false, text: { max: 60, unit: "bytes" }, lines: false });
+  const { id } = await outbox.send({
+    to: { room: "lobby", peer: PEER, replyTo: "p9" },
+    content: `${"é".repeat(40)}\nb`,
+  });
+  expect(network.posts.map(({ mentions, text }) => [mentions, text])).toEqual([
+    [["u-alice"], "é".repeat(22)],
+    [["u-alice"], "é".repeat(18)],
+    [["u-alice"], "b"],
+  ]);
+  expect(id).toBe("p3");
+});

@@ -1,0 +1,207 @@
+/** Answers that are owed: what becomes of a task is posted where it was asked for, by this process or a later one. */
+
+import { isObject, type JsonValue, omitUndefined } from "../../model/json.ts";
+import type { Loss } from "../../model/loss.ts";
+import type { Delivery } from "../../model/operation.ts";
+import { isInterrupted, isTerminal, type Task } from "../../model/task.ts";
+import { ChannelError, type Post } from "../../wire/channel.ts";
+import type { CarrierHost } from "../carrier.ts";
+import type { DialectTools } from "../contract.ts";
+import { toPublicError } from "../shared/errors.ts";
+import type { Conversations, KnownTask } from "./conversations.ts";
+import type { Address, LiteMessage, Outgoing } from "./message.ts";
+import type { ChannelEntry } from "./options.ts";
+import type { ChannelOutbox } from "./outbox.ts";
+import { NOTHING, toOutcome, toProgress } from "./outcome.ts";
+
+/** How often a status may change: where it is edited, and where every status is a post of its own. */
+const EDIT_MS = 1_000;
+const REPOST_MS = 10_000;
+
+/** What serving is made of. */
+export interface ServingTools {
+  readonly entry: ChannelEntry;
+  readonly host: CarrierHost;
+  readonly tools: DialectTools;
+  readonly outbox: ChannelOutbox;
+  readonly conversations: Conversations;
+}
+
+/** Where the answer to a message goes, and what it is about: the address of its delivery. */
+interface ReplyAddress extends Address {
+  readonly known: KnownTask;
+}
+
+export function addressOf(post: Post, known: KnownTask): ReplyAddress {
+  const { direct, id, room, sender, thread } = post;
+  const peer = { id: sender.id, name: sender.name };
+  return { room, ...(thread !== undefined && { thread }), direct, peer, replyTo: id, known };
+}
+
+/** The state of a task that is shown while it runs. */
+interface Shown {
+  /** Id of the post. */
+  post: string | undefined;
+  content: string;
+  state: string;
+  at: number;
+  /** Ends the wait until the status may change. */
+  cancel: () => void;
+}
+
+export class Replies {
+  readonly #tools: ServingTools;
+  /** By task. */
+  readonly #shown = new Map<string, Shown>();
+
+  constructor(tools: ServingTools) {
+    this.#tools = tools;
+  }
+
+  async deliver(delivery: Delivery): Promise<void> {
+    const { record, signal } = delivery;
+    const address = decodeAddress(record.address);
+    if (address === undefined) return void (await delivery.giveUp(record.cursor, "the address cannot be read"));
+    let { cursor } = record;
+    try {
+      if (cursor === 0) await this.#acknowledge(address, signal);
+      while (!signal.aborted) {
+        const last = (await delivery.read(cursor))?.at(-1)?.number;
+        const task = await delivery.task(last);
+        if (task === undefined) return void (await delivery.done());
+        if (last === undefined) return void (await delivery.release(cursor));
+        const { state } = task.status;
+        if (isTerminal(state) || isInterrupted(state)) {
+          await this.#show(address, task, last, signal);
+          if (isTerminal(state)) return void (await delivery.done());
+        } else await this.#showProgress(address, task, signal);
+        cursor = last;
+        if (!(await delivery.hold(cursor))) return;
+      }
+    } catch (error) {
+      if (!signal.aborted) await this.#fail(delivery, cursor, error);
+    }
+  }
+
+  /** Posts once more how a task has ended. */
+  async repeat(address: ReplyAddress, task: Task): Promise<void> {
+    await this.#post(address, this.#outcome(address, task), `${task.id}/${address.replyTo}`);
+  }
+
+  close(): void {
+    for (const { cancel } of this.#shown.values()) cancel();
+  }
+
+  async #acknowledge(address: ReplyAddress, signal: AbortSignal): Promise<void> {
+    const { task, theirs } = address.known;
+    if (theirs === undefined) return;
+    const { conversations } = this.#tools;
+    const posted = await conversations.posted(task);
+    if (posted.acknowledged !== true) {
+      await this.#post(address, { content: { ...NOTHING, type: "ack", task: theirs } }, `${task}/ack`, signal);
+      await conversations.putPosted(task, { ...posted, acknowledged: true });
+    }
+    if (posted.status !== undefined) return;
+    const shown = this.#shownOf(task);
+    await this.#showStatus(address, shown, { ...NOTHING, type: "status", task: theirs, state: "accepted" }, signal);
+  }
+
+  /** How it ended, or what it asks. */
+  async #show(address: ReplyAddress, task: Task, last: number, signal: AbortSignal): Promise<void> {
+    this.#shown.get(task.id)?.cancel();
+    this.#shown.delete(task.id);
+    await this.#post(address, this.#outcome(address, task), `${task.id}/${last}`, signal);
+  }
+
+  /** Where losses are refused, that is the outcome. */
+  #outcome({ known: { theirs } }: ReplyAddress, task: Task): Pick<Outgoing, "content" | "files"> {
+    const losses: Loss[] = [];
+    const outcome = toOutcome(task, theirs, losses);
+    try {
+      this.#tools.host.report(losses);
+      return outcome;
+    } catch (error) {
+      const parts = [{ text: toPublicError(error).message }];
+      const message = { messageId: "", role: "ROLE_AGENT", parts } as const;
+      return toOutcome({ ...task, artifacts: [], status: { state: "TASK_STATE_FAILED", message } }, theirs, losses);
+    }
+  }
+
+  async #showProgress(address: ReplyAddress, task: Task, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#tools.tools;
+    const edits = this.#tools.outbox.abilities?.edits === true;
+    const content = toProgress(task, address.known.theirs, edits);
+    if (content === undefined) return;
+    const shown = this.#shownOf(task.id);
+    shown.post ??= (await this.#tools.conversations.posted(task.id)).status;
+    shown.cancel();
+    const text = JSON.stringify(content);
+    if (text === shown.content) return;
+    const isNewState = !edits && shown.state !== task.status.state;
+    const wait = isNewState ? 0 : shown.at + (edits ? EDIT_MS : REPOST_MS) - clock.now();
+    shown.state = task.status.state;
+    if (wait <= 0) return this.#showStatus(address, shown, content, signal);
+    shown.cancel = clock.after(wait, () => {
+      this.#showStatus(address, shown, content, signal).catch(() => {});
+    });
+  }
+
+  /** A status that cannot be posted is not missed: the next one, or the result, says more. */
+  async #showStatus(
+    address: ReplyAddress,
+    shown: Shown,
+    content: LiteMessage | string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { conversations, outbox, tools } = this.#tools;
+    const { task } = address.known;
+    shown.content = JSON.stringify(content);
+    shown.at = tools.clock.now();
+    const edits = outbox.abilities?.edits === true ? shown.post : undefined;
+    try {
+      const id = await this.#post(address, { content }, undefined, signal, edits);
+      if (id === shown.post) return;
+      shown.post = id;
+      await conversations.putPosted(task, { acknowledged: true, status: id });
+    } catch (error) {
+      if (signal.aborted || !(error instanceof ChannelError)) throw error;
+    }
+  }
+
+  /** Resolves with the id of the post. */
+  async #post(
+    address: ReplyAddress,
+    { content, files }: Pick<Outgoing, "content" | "files">,
+    key: string | undefined,
+    signal?: AbortSignal,
+    edits?: string,
+  ): Promise<string> {
+    const { conversations, outbox } = this.#tools;
+    const { known, ...to } = address;
+    const { id } = await outbox.send({ to, content, ...omitUndefined({ files, key, edits }) }, signal);
+    await conversations.putPost(to.room, id, known);
+    return id;
+  }
+
+  #shownOf(task: string): Shown {
+    const known = this.#shown.get(task);
+    if (known !== undefined) return known;
+    const shown = { post: undefined, content: "", state: "", at: Number.NEGATIVE_INFINITY, cancel: () => {} };
+    this.#shown.set(task, shown);
+    return shown;
+  }
+
+  async #fail(delivery: Delivery, cursor: number, error: unknown): Promise<void> {
+    if (!(error instanceof ChannelError)) this.#tools.tools.log.warn({ err: error }, "An answer could not be posted.");
+    const isFinal = error instanceof ChannelError && (error.code === "refused" || error.code === "no-access");
+    if (isFinal) await delivery.giveUp(cursor, error.message);
+    else await delivery.retry(cursor, "the channel did not accept it");
+  }
+}
+
+/** Undefined for an address of another format. */
+function decodeAddress(text: string): ReplyAddress | undefined {
+  const value = JSON.parse(text) as JsonValue;
+  const isAddress = isObject(value) && typeof value.room === "string" && isObject(value.peer) && isObject(value.known);
+  return isAddress ? (JSON.parse(text) as ReplyAddress) : undefined;
+}
