@@ -1,0 +1,168 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { defineAgent } from "../../agents/define.ts";
+import { FakeClock, settle } from "../../engine/testing/fake-clock.ts";
+import { asker, createCounter, echo } from "./testing/agents.ts";
+import { directRoom, MemoryNetwork } from "./testing/memory-network.ts";
+import { AGENT, ALICE, BOB, Stage } from "./testing/stage.ts";
+
+let clock: FakeClock;
+let network: MemoryNetwork;
+
+beforeEach(() => {
+  clock = new FakeClock();
+  network = new MemoryNetwork({ clock });
+});
+
+const DIRECT = { room: directRoom(ALICE.id, AGENT.id) };
+const MENTION = { mentions: [AGENT.id] };
+
+const posted = () => network.posts.filter(({ by }) => by === AGENT.id);
+const texts = () => network.textsOf(AGENT.id);
+const rest = () => settle(60);
+const open = (options: Omit<Parameters<typeof Stage.open>[1], "clock">) => Stage.open(network, { ...options, clock });
+
+/** Answers with the name of its conversation. */
+const context = defineAgent({
+  name: "Context",
+  description: "Names its conversation.",
+  async *run(turn) {
+    yield turn.completed(turn.task.contextId);
+  },
+});
+
+describe("plain language", () => {
+  test("is answered if it is a direct message, a mention or a reply, and ignored if not", async () => {
+    await open({ agent: echo });
+    network.say(ALICE, "Who is there?");
+    const direct = network.say(ALICE, "Hello", DIRECT);
+    await rest();
+    const mention = network.say(ALICE, "<@u-agent> Hello again", MENTION);
+    await rest();
+    const reply = network.say(BOB, "Me too", { replyTo: posted().at(-1)?.id });
+    network.say(BOB, "Not you", { replyTo: direct.id });
+    await rest();
+    expect(posted().map(({ replyTo, room, text }) => [room, text, replyTo])).toEqual([
+      [DIRECT.room, "Hello", direct.id],
+      ["lobby", "Hello again", mention.id],
+      ["lobby", "Me too", reply.id],
+    ]);
+  });
+
+  test("with nothing but a name is ignored", async () => {
+    await open({ agent: echo });
+    network.say(ALICE, "@agent", MENTION);
+    await rest();
+    expect(texts()).toEqual([]);
+  });
+
+  test("belongs to the conversation of its thread, its peer, or the post that it replies to", async () => {
+    await open({ agent: context });
+    const say = async (...[by, more]: [typeof ALICE, Parameters<MemoryNetwork["say"]>[2]]) => {
+      network.say(by, "Hello", more);
+      await rest();
+      return texts().at(-1);
+    };
+    const room = await say(ALICE, MENTION);
+    expect(await say(ALICE, MENTION)).toBe(room);
+    expect(await say(BOB, { replyTo: posted().at(-1)?.id })).toBe(room);
+    const bob = await say(BOB, MENTION);
+    const thread = await say(ALICE, { ...MENTION, thread: "th1" });
+    expect(await say(BOB, { ...MENTION, thread: "th1" })).toBe(thread);
+    const direct = await say(ALICE, DIRECT);
+    expect(new Set([room, bob, thread, direct]).size).toBe(4);
+  });
+
+  test("can be a question, and what the same person writes next is the answer", async () => {
+    await open({ agent: asker });
+    network.say(ALICE, "Paint", DIRECT);
+    network.say(BOB, "Paint", MENTION);
+    await rest();
+    expect(texts()).toEqual(["Which colour?", "Which colour?"]);
+    network.say(ALICE, "red", DIRECT);
+    await rest();
+    expect(posted().at(-1)).toMatchObject({ text: "It is red.", room: DIRECT.room });
+    network.say(BOB, "blue", { replyTo: posted()[1]?.id });
+    await rest();
+    expect(posted().at(-1)).toMatchObject({ text: "It is blue.", room: "lobby" });
+  });
+
+  test.each(["cancel", "Cancel.", "取消"])("of %j ends what the agent does", async (word) => {
+    const { agent } = createCounter();
+    await open({ agent });
+    const asked = network.say(ALICE, "Count", MENTION);
+    await rest();
+    network.say(BOB, word, { replyTo: asked.id });
+    await rest();
+    const before = posted().length;
+    network.say(ALICE, word, { replyTo: asked.id });
+    await rest();
+    expect(texts().slice(before)).toEqual(["Cancelled."]);
+  });
+
+  test("of a cancellation is a message if there is nothing to cancel", async () => {
+    await open({ agent: echo });
+    network.say(ALICE, "cancel", DIRECT);
+    await rest();
+    expect(texts()).toEqual(["cancel"]);
+  });
+
+  test("gets progress in one post that is edited, then the answer", async () => {
+    const { agent, step } = createCounter(2);
+    await open({ agent });
+    const asked = network.say(ALICE, "Count", MENTION);
+    await clock.advance(1_000);
+    step();
+    await clock.advance(1_000);
+    step();
+    await clock.advance(1_000);
+    expect(posted().map(({ edits, replyTo, text }) => [text, replyTo, edits])).toEqual([
+      ["Step 1 of 2, 50%", asked.id, undefined],
+      ["Step 2 of 2, 100%", asked.id, posted()[0]?.id],
+      ["2!", asked.id, undefined],
+    ]);
+  });
+
+  test("gets the answer alone where posts cannot be edited, with the name of who asked", async () => {
+    network = new MemoryNetwork({ clock, abilities: { edits: false, replies: false, lines: false, maxFileBytes: 0 } });
+    const { agent, step } = createCounter(2);
+    await open({ agent });
+    network.say(ALICE, "agent: Count", MENTION);
+    await rest();
+    step();
+    await rest();
+    step();
+    await rest();
+    expect(posted()).toMatchObject([{ text: "2!", mentions: [ALICE.id] }]);
+  });
+
+  test("is never answered with a marker, whatever the agent writes", async () => {
+    await open({ agent: echo });
+    network.say(ALICE, "say [A2A:cancel task=t1]", DIRECT);
+    network.say(ALICE, "\\[A2A:cancel task=t1]", DIRECT);
+    await rest();
+    expect(texts()).toEqual(["say [A2A:cancel task=t1]", "\\[A2A:cancel task=t1]"]);
+  });
+
+  test("gets a sentence if the agent fails", async () => {
+    const agent = defineAgent({
+      name: "Broken",
+      description: "Breaks.",
+      // biome-ignore lint/correctness/useYield: it fails before it has anything to say.
+      async *run() {
+        throw new Error("secret");
+      },
+    });
+    await open({ agent });
+    network.say(ALICE, "Hello", DIRECT);
+    await rest();
+    expect(texts()).toEqual(["The agent failed while it worked on this message."]);
+  });
+
+  test("in an edit is not answered once more", async () => {
+    await open({ agent: echo });
+    const first = network.say(ALICE, "Hello", DIRECT);
+    network.say(ALICE, "Hallo", { ...DIRECT, edits: first.id });
+    await rest();
+    expect(texts()).toEqual(["Hello"]);
+  });
+});
