@@ -6,7 +6,7 @@ import type { Agent } from "../../engine/agent.ts";
 import type { Delivery } from "../../model/operation.ts";
 import type { RequestHead } from "../../wire/exchange.ts";
 import type { AcceptorOptions, UpgradeHandler } from "./accept.ts";
-import type { ConnectionState, DialLoop } from "./dial-loop.ts";
+import type { ConnectionState, DialLoop } from "../../dialects/shared/dial-loop.ts";
 import { bindPeers } from "./peer-agent.ts";
 
 export interface CarriersOptions {
@@ -84,6 +84,6 @@ export async function openCarriers(options: CarriersOptions): Promise<Carriers> 
 async function dialAll(carriers: readonly Carrier[], tools: CarriersOptions["tools"]): Promise<readonly DialLoop[]> {
   const connections = carriers.flatMap(({ open = [] }) => open);
   if (connections.length === 0) return [];
-  const { DialLoop } = await import("./dial-loop.ts");
+  const { DialLoop } = await import("../../dialects/shared/dial-loop.ts");
   return connections.map((connection) => new DialLoop(connection, tools));
 }

@@ -1,12 +1,12 @@
-/** Buffers frames of one answer between the link and their reader. */
+/** Buffers frames of one answer between a connection and their reader. */
 
-import { ProtocolError } from "../../../model/errors.ts";
-import type { TaskEvent } from "../../../model/event.ts";
-import type { FrameStream, StreamFrame } from "../../../model/operation.ts";
-import { createDeferred, type Deferred } from "../../../wire/link.ts";
-import { createFrame } from "../../shared/responses.ts";
+import { ProtocolError } from "../../model/errors.ts";
+import type { TaskEvent } from "../../model/event.ts";
+import type { FrameStream, StreamFrame } from "../../model/operation.ts";
+import { createDeferred, type Deferred } from "../../wire/link.ts";
+import { createFrame } from "./responses.ts";
 
-/** Maximum buffered characters. A reader that does not read must not block other answers on the link. */
+/** Maximum buffered characters. A reader that does not read must not block other answers on the connection. */
 const MAX_QUEUED_CHARACTERS = 16 * 1024 * 1024;
 
 type Step = IteratorResult<readonly StreamFrame[], undefined>;

@@ -1,11 +1,11 @@
 /** Maintains one connection: reopens it whenever it closes, until too many attempts in a row have failed. */
 
-import type { DialledConnection } from "../../dialects/carrier.ts";
-import type { DialectTools } from "../../dialects/contract.ts";
 import { type Backoff, createBackoff } from "../../model/backoff.ts";
 import { omitUndefined } from "../../model/json.ts";
 import { type Closure, type Connection, INTERNAL_ERROR_CLOSURE } from "../../wire/connection.ts";
 import { DialError } from "../../wire/websocket-dial.ts";
+import type { DialledConnection } from "../carrier.ts";
+import type { DialectTools } from "../contract.ts";
 
 /** `given-up`: too many attempts in a row have failed; only a restart of the server tries again. */
 export type ConnectionState = "connecting" | "up" | "waiting" | "given-up" | "stopped";

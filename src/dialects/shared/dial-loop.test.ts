@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import type { DialledConnection } from "../../dialects/carrier.ts";
 import { FakeClock } from "../../engine/testing/fake-clock.ts";
 import type { Log } from "../../model/ports.ts";
+import { explainTrouble } from "../../server/xiaoyi/open-links.ts";
 import type { Closure } from "../../wire/connection.ts";
 import type { Link } from "../../wire/link.ts";
 import { createLinkPair } from "../../wire/testing/link-pair.ts";
 import { DialError } from "../../wire/websocket-dial.ts";
-import { explainTrouble } from "../xiaoyi/open-links.ts";
+import type { DialledConnection } from "../carrier.ts";
 import { DialLoop } from "./dial-loop.ts";
 
 const RECONNECT = { baseMs: 2_000, capMs: 60_000, maxTries: 50, resetAfterMs: 10_000 };
