@@ -2,6 +2,7 @@
 
 import type { BackoffPolicy } from "../model/backoff.ts";
 import type { Caller } from "../model/caller.ts";
+import type { AgentCard } from "../model/card.ts";
 import type { CallContext, Delivery, Dispatcher, ReplyTo } from "../model/operation.ts";
 import type { LogFields } from "../model/ports.ts";
 import type { Closure, Connection } from "../wire/connection.ts";
@@ -140,7 +141,9 @@ export interface ConnectionRefusal {
 }
 
 /** Calls a peer over a bidirectional connection. */
-export interface PeerCaller extends Dispatcher<Pick<CallContext, "signal">> {
+export interface PeerCaller extends Dispatcher<Pick<CallContext, "signal" | "hops">> {
   /** Absent: messages can be sent and cancelled; no other operation is supported. */
   readonly can?: Pick<Abilities, "operations"> | undefined;
+  /** The newest that the peer has sent, where peers do. */
+  readonly card?: AgentCard | undefined;
 }

@@ -8,10 +8,12 @@ import { ProtocolError } from "../model/errors.ts";
 import type { CallContext, FrameStream, Operation, OutcomeOf, SendInput } from "../model/operation.ts";
 import { closestMatch } from "../model/suggestions.ts";
 import type { ServedAgentService } from "./agent-service.ts";
+import type { Carriers } from "./carriers/carriers.ts";
 import type { Upstreams } from "./upstreams.ts";
 
 /** Shown in place of a dialect where there is no network between two agents. */
 const LOCAL_DIALECT = "local";
+const WEB_URL = /^https?:/i;
 /** How long a run waits for the cards of remote agents, which may have the skill it needs. */
 const CARDS_MS = 10_000;
 
@@ -20,6 +22,8 @@ interface DirectoryOptions {
   readonly upstreams: Pick<Upstreams, "readMissingCards">;
   /** URLs are those that the operator has written. */
   readonly connect: (url: string) => Promise<AgentCaller>;
+  /** Finds who can be called over a connection of this server. */
+  readonly findPeer?: Carriers["findPeer"];
   /** Looks for agents of other servers; absent if there is no registry. */
   readonly chooser?: AgentChooser;
 }
@@ -27,7 +31,8 @@ interface DirectoryOptions {
 type Asking = Parameters<AgentDirectory["resolve"]>[1];
 
 /** The agents of a server as its runs call them, as the caller of the run, and others by their URLs. */
-export function createAgentDirectory({ services, upstreams, connect, chooser }: DirectoryOptions): AgentDirectory {
+export function createAgentDirectory(options: DirectoryOptions): AgentDirectory {
+  const { chooser, connect, findPeer, services, upstreams } = options;
   const connections = new Map<string, Promise<AgentCaller>>();
 
   function findByName(name: string): CallableAgent {
@@ -77,8 +82,22 @@ export function createAgentDirectory({ services, upstreams, connect, chooser }: 
     return unread;
   }
 
+  function findOnCarrier(address: string): CallableAgent {
+    const found = findPeer?.(address);
+    if (found === undefined) throw unresolved(`No connection of this server reaches ${address}.`);
+    const { dialect, peer } = found;
+    return {
+      name: address,
+      dialect,
+      isLocal: false,
+      can: peer.can,
+      dispatch: (operation, call) => peer.dispatch(operation, call),
+    };
+  }
+
   /** Connects once for all runs, and again after the connection has failed. */
   async function findByUrl(url: string): Promise<CallableAgent> {
+    if (!WEB_URL.test(url)) return findOnCarrier(url);
     let connecting = connections.get(url);
     if (connecting === undefined) {
       connecting = connect(url);

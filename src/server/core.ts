@@ -126,7 +126,8 @@ async function openCore(
   const find = where.find ?? registry?.find;
   const chooser = find && createAgentChooser({ ...systemTools, log, find, ...foundAddresses(settings, where) });
   const connect = (url: string) => connectByUrl(url, log);
-  const directory = createAgentDirectory({ services, upstreams, connect, ...(chooser && { chooser }) });
+  const findPeer = (address: string) => carriers?.findPeer(address);
+  const directory = createAgentDirectory({ services, upstreams, connect, findPeer, ...(chooser && { chooser }) });
   const runServices: RunServices = {
     records: engine.records,
     findProfile: (name) => services.get(name)?.profile,
@@ -211,6 +212,7 @@ async function openCore(
     /** New messages of an agent go to its new definition. */
     replaceAgent(name: string, agent: Agent) {
       bindDirectory(agent, directory, runServices);
+      carriers?.bind(agent);
       engine.replaceAgent(name, agent);
       upstreams.replace(name, agent);
     },

@@ -13,6 +13,8 @@ export const TARGETS = ["agent", "url", "skill", "workflow"] as const;
 export const FOREACH_ONLY = ["concurrency"] as const;
 
 const URL_ERROR = "must be an http or https address without login";
+/** A participant of a chat room; the server knows which it can reach. */
+const PEER_ADDRESS = /^(?!https?:)[a-z][a-z0-9-]*:[a-z][a-z0-9-]*\/.+#[^#]+$/;
 
 const PARTS_ERROR = "must be ${input.parts}, ${steps.NAME.artifacts}, or a list of them";
 
@@ -44,8 +46,11 @@ const retry = z.strictObject({
 export const stepSchema = z.strictObject({
   agent: optional(text, "Name of an agent of the configuration."),
   url: optional(
-    z.url({ protocol: /^https?$/, error: URL_ERROR }).refine((url) => !/\/\/[^/]*@/.test(url), { error: URL_ERROR }),
-    "Address of an agent, or of its card.",
+    z.union(
+      [z.url({ protocol: /^https?$/ }).refine((url) => !/\/\/[^/]*@/.test(url)), z.string().regex(PEER_ADDRESS)],
+      { error: URL_ERROR },
+    ),
+    "Address of an agent, or of its card; or of a participant of a chat room.",
   ),
   skill: optional(
     text,

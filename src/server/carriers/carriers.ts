@@ -1,12 +1,12 @@
 /** Opens and maintains the connections of all dialects. The messages on them belong to the dialects. */
 
-import type { AcceptedConnections, Carrier, CarrierHost } from "../../dialects/carrier.ts";
+import type { AcceptedConnections, Carrier, CarrierHost, PeerCaller } from "../../dialects/carrier.ts";
 import type { Dialect, DialectTools } from "../../dialects/contract.ts";
+import type { ConnectionState, DialLoop } from "../../dialects/shared/dial-loop.ts";
 import type { Agent } from "../../engine/agent.ts";
 import type { Delivery } from "../../model/operation.ts";
 import type { RequestHead } from "../../wire/exchange.ts";
 import type { AcceptorOptions, UpgradeHandler } from "./accept.ts";
-import type { ConnectionState, DialLoop } from "../../dialects/shared/dial-loop.ts";
 import { bindPeers } from "./peer-agent.ts";
 
 export interface CarriersOptions {
@@ -22,6 +22,10 @@ export interface CarriersOptions {
 }
 
 export interface Carriers {
+  /** Finds who can be called at an address, and in which dialect. */
+  findPeer(address: string): { readonly dialect: string; readonly peer: PeerCaller } | undefined;
+  /** Makes an agent callable that is served later. */
+  bind(agent: Agent): void;
   /** States of dialled connections by dialect; includes every dialect that can dial. */
   states(): ReadonlyMap<string, readonly ConnectionState[]>;
   /** Absent if no dialect accepts connections. */
@@ -62,6 +66,16 @@ export async function openCarriers(options: CarriersOptions): Promise<Carriers> 
   const loops = new Map<string, readonly DialLoop[]>();
   for (const [dialect, own] of opened) loops.set(dialect, await dialAll(own, tools));
   return {
+    findPeer(address) {
+      for (const [dialect, own] of opened) {
+        for (const carrier of own) {
+          const peer = carrier.peer?.(address);
+          if (peer !== undefined) return { dialect, peer };
+        }
+      }
+      return undefined;
+    },
+    bind: (agent) => bindPeers({ agent }, carriers),
     states: () => new Map([...loops].map(([dialect, own]) => [dialect, own.map(({ state }) => state)])),
     upgrade: acceptor?.upgrade,
     answer: (request: RequestHead) => {

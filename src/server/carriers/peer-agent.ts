@@ -1,16 +1,22 @@
 /** Agents that are peers on a carrier: called over any connection they have. */
 
-import type { AgentDefinition } from "../../agents/define.ts";
+import { type AgentDefinition, defineAgent } from "../../agents/define.ts";
 import { createForwardingAgent } from "../../agents/forward.ts";
 import type { Carrier, PeerCaller } from "../../dialects/carrier.ts";
 import type { Agent } from "../../engine/agent.ts";
+import type { AgentCard } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
+import { createDeferred } from "../../wire/link.ts";
 
 interface PeerAgentOptions extends Omit<AgentDefinition, "run"> {
-  /** Name of the carrier. */
-  readonly carrier: string;
+  /** Name of the carrier; default: the first one that reaches the peer. */
+  readonly carrier?: string;
   /** Id of the peer on it. */
   readonly peer: string;
+  /** Where it is known before the carriers are open: tasks of an earlier process are then continued. */
+  readonly can?: PeerCaller["can"];
+  /** Where peers send cards: what of a card the agent is described by, in place of the definition. */
+  readonly describe?: (card: AgentCard) => Partial<Omit<AgentDefinition, "run">>;
 }
 
 const BIND = Symbol("bind carrier peer");
@@ -20,20 +26,51 @@ interface PeerAgent extends Agent {
 }
 
 /** Not callable until the server has opened its carriers. */
-export function createPeerAgent({ carrier, peer: id, ...definition }: PeerAgentOptions): PeerAgent {
+export function createPeerAgent({ can, carrier, describe, peer: id, ...definition }: PeerAgentOptions): PeerAgent {
+  const bound = createDeferred();
   let caller: PeerCaller | undefined;
   const peer: PeerCaller = {
     get can() {
-      return caller?.can;
+      return caller?.can ?? can;
     },
     async dispatch(operation, call) {
+      // A task of an earlier process is continued as soon as the engine has started.
+      if (caller === undefined && can !== undefined) await bound.promise;
       if (caller !== undefined) return caller.dispatch(operation, call);
-      throw new ProtocolError("UNAVAILABLE", `The agent cannot be reached: this server has no carrier ${carrier}.`);
+      const missing = carrier === undefined ? `connection that reaches ${id}` : `carrier ${carrier}`;
+      throw new ProtocolError("UNAVAILABLE", `The agent cannot be reached: this server has no ${missing}.`);
     },
   };
-  return Object.assign(createForwardingAgent({ ...definition, peer }), {
+  const agent = Object.assign(createForwardingAgent({ ...definition, peer }), {
     [BIND]: (carriers: readonly Carrier[]) => {
-      caller = carriers.find(({ name }) => name === carrier)?.peer?.(id);
+      const candidates = carriers.filter(({ name }) => carrier === undefined || name === carrier);
+      caller = candidates.map((one) => one.peer?.(id)).find((found) => found !== undefined);
+      bound.resolve();
+    },
+  });
+  return describe === undefined ? agent : withDescription(agent, definition, () => caller?.card, describe);
+}
+
+/** The profile is the same object until the card changes. */
+function withDescription(
+  agent: PeerAgent,
+  definition: Omit<AgentDefinition, "run">,
+  findCard: () => AgentCard | undefined,
+  describe: NonNullable<PeerAgentOptions["describe"]>,
+): PeerAgent {
+  let shown: { readonly card: AgentCard | undefined; readonly profile: Agent["profile"] } = {
+    card: undefined,
+    profile: agent.profile,
+  };
+  return Object.defineProperty(agent, "profile", {
+    enumerable: true,
+    get() {
+      const card = findCard();
+      if (card !== undefined && card !== shown.card) {
+        const described = defineAgent({ ...definition, ...describe(card), run: () => undefined });
+        shown = { card, profile: described.profile };
+      }
+      return shown.profile;
     },
   });
 }
