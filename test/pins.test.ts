@@ -157,6 +157,7 @@ describe("names on the wire", () => {
       workflow: "urn:dragoman:ext:workflow:v1",
       upstream: "urn:dragoman:ext:upstream:v1",
       usage: "urn:dragoman:ext:usage:v1",
+      unverified: "urn:dragoman:ext:unverified:v1",
       xiaoyi: "urn:dragoman:ext:xiaoyi:v1",
     });
   });

@@ -18,6 +18,8 @@ export const EXTENSIONS = {
   upstream: "urn:dragoman:ext:upstream:v1",
   /** Tokens that language models read and wrote for a task, in the task's `metadata`. */
   usage: "urn:dragoman:ext:usage:v1",
+  /** In the `metadata` of an artifact: the agent has not declared it a result, it was taken for one. */
+  unverified: "urn:dragoman:ext:unverified:v1",
 } as const;
 
 /**

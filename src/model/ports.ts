@@ -45,6 +45,7 @@ export type CounterName =
   | "audit_failures"
   | "audit_dropped"
   | "link_frames_dropped"
+  | "channel_answers_dropped"
   | "phone_notices_sent"
   | "phone_notices_failed"
   | "phone_notices_dropped"

@@ -24,6 +24,7 @@ const COUNTER_HELP = {
   audit_failures: "Attempts to write the audit log that failed.",
   audit_dropped: "Audit records lost because the log could not be written for too long.",
   link_frames_dropped: "Frames of agents that dialled in that were not understood or not asked for.",
+  channel_answers_dropped: "Answers of agents in chat channels that were not understood, not asked for or too many.",
   phone_notices_sent: "Notifications to phones that their platform took.",
   phone_notices_failed: "Notifications to phones that their platform refused, or did not take although tried often.",
   phone_notices_dropped: "Notifications to phones that were not sent because the task ended too late.",
