@@ -1,6 +1,6 @@
 /** Messages of A2A-Lite: what a post with a marker means. */
 
-import type { DraftFile, Post, PostFile } from "../../wire/channel.ts";
+import type { ChannelAbilities, DraftFile, Post, PostFile } from "../../wire/channel.ts";
 
 export const TERMINAL_STATES = ["completed", "failed", "cancelled", "rejected"] as const;
 export const STATES = ["accepted", "working", "input-required", ...TERMINAL_STATES] as const;
@@ -96,6 +96,8 @@ export interface Outgoing {
 
 /** Sends messages over whatever connection there is, in order and at the pace of the network. */
 export interface Outbox {
+  /** Of the newest connection; undefined before the first. */
+  readonly abilities?: ChannelAbilities | undefined;
   /** Resolves with the id of the last post once the network has accepted all of them. Waits for a connection. */
   send(outgoing: Outgoing, signal?: AbortSignal): Promise<{ readonly id: string }>;
 }

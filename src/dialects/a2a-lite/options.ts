@@ -55,6 +55,6 @@ export interface ChannelCalls {
    */
   take(received: Received): boolean;
   peer(id: string): PeerCaller | undefined;
-  /** Calls that are under way fail. */
+  /** Calls that are under way are left as they are: the next process continues them. */
   close(): void;
 }

@@ -1,0 +1,58 @@
+/** What of a task at a peer outlives the process. */
+
+import { isObject } from "../../../model/json.ts";
+import { parseResponse } from "../../shared/responses.ts";
+import type { LiteMessage } from "../message.ts";
+import { type CallsTools, DIALECT_NAME } from "../options.ts";
+
+/** How long a task can be continued, or its end be read again. */
+const TTL_MS = 7 * 24 * 60 * 60_000;
+const MAX_RECORDS = 10_000;
+/** Of an end or a question; longer ones are lost if the process stops before they are shown. */
+const MAX_LENGTH = 128 * 1024;
+
+export interface TaskRecord {
+  readonly room: string;
+  readonly peer: string;
+  readonly contextId: string;
+  /** Posts that the peer may reply to. */
+  readonly posts: readonly string[];
+  /** The end, or the question that the task waits for. */
+  readonly last?: LiteMessage;
+}
+
+export interface TaskRecords {
+  read(id: string): Promise<TaskRecord | undefined>;
+  /** Id of the task that a post is about. */
+  findByPost(room: string, post: string): Promise<string | undefined>;
+  write(id: string, record: TaskRecord): Promise<void>;
+}
+
+export function createTaskRecords({ entry, host, log }: CallsTools): TaskRecords {
+  const { records } = host;
+  const tasks = `${DIALECT_NAME}-calls:${entry.name}`;
+  const posts = `${tasks}:posts`;
+  const options = { ttlMs: TTL_MS, keep: MAX_RECORDS };
+  const keyOf = (room: string, post: string) => JSON.stringify([room, post]);
+  return {
+    async read(id) {
+      const text = await records.record(tasks, id);
+      const value = text === undefined ? undefined : parseResponse(text);
+      return isObject(value) ? (value as TaskRecord & typeof value) : undefined;
+    },
+    findByPost: (room, post) => records.record(posts, keyOf(room, post)),
+    async write(id, record) {
+      const whole = JSON.stringify(record);
+      const { last: _long, ...short } = record;
+      const value = whole.length <= MAX_LENGTH ? whole : JSON.stringify(short);
+      const newest = record.posts.at(-1);
+      try {
+        await records.put({ space: tasks, key: id, value, ...options });
+        if (newest === undefined || record.last !== undefined) return;
+        await records.put({ space: posts, key: keyOf(record.room, newest), value: id, ...options });
+      } catch (error) {
+        log.warn({ channel: entry.name, err: error }, "A task at an agent in a chat channel could not be stored.");
+      }
+    },
+  };
+}
