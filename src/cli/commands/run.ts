@@ -116,6 +116,8 @@ function describeSource(source: Source | undefined): string {
       return `exec: ${basename(source.command[0])}`;
     case "remote":
       return `remote: ${redactUrl(source.url)}`;
+    case "peer":
+      return `remote: ${source.address}`;
     case "found":
       return `remote: ${formatReference(source.wanted)}`;
     case "workflow":

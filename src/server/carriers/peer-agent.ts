@@ -4,9 +4,11 @@ import { type AgentDefinition, defineAgent } from "../../agents/define.ts";
 import { createForwardingAgent } from "../../agents/forward.ts";
 import type { Carrier, PeerCaller } from "../../dialects/carrier.ts";
 import type { Agent } from "../../engine/agent.ts";
+import { sleep } from "../../model/backoff.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { createDeferred } from "../../wire/link.ts";
+import { systemClock } from "../clock-and-ids.ts";
 
 interface PeerAgentOptions extends Omit<AgentDefinition, "run"> {
   /** Name of the carrier; default: the first one that reaches the peer. */
@@ -46,9 +48,26 @@ export function createPeerAgent({ can, carrier, describe, peer: id, ...definitio
       const candidates = carriers.filter(({ name }) => carrier === undefined || name === carrier);
       caller = candidates.map((one) => one.peer?.(id)).find((found) => found !== undefined);
       bound.resolve();
+      if (caller !== undefined && describe !== undefined) void askForCard(caller);
     },
   });
   return describe === undefined ? agent : withDescription(agent, definition, () => caller?.card, describe);
+}
+
+/** Pauses before a peer that sent no card is asked again: it may have joined later. */
+const CARD_PAUSES_MS = [60_000, 600_000];
+
+async function askForCard(peer: PeerCaller): Promise<void> {
+  for (const pause of [0, ...CARD_PAUSES_MS]) {
+    await sleep(systemClock, pause);
+    if (peer.card !== undefined) return;
+    try {
+      await peer.dispatch({ kind: "extended-card" }, {});
+      return;
+    } catch (error) {
+      if (!ProtocolError.is(error)) return;
+    }
+  }
 }
 
 /** The profile is the same object until the card changes. */

@@ -96,6 +96,10 @@ export async function buildAgent(
       const { buildRemoteAgent } = await import("./build-remote.ts");
       return buildRemoteAgent(name, source, overrides, { strict: config.strict, log: options.log ?? SILENT_LOG });
     }
+    case "peer": {
+      const { createChatPeerAgent } = await import("../channels/chat-peer-agent.ts");
+      return createChatPeerAgent(name, source.address, overrides);
+    }
     case "found": {
       const { createFindingAgent } = await import("../../agents/remote/finding-agent.ts");
       const { timeoutMs, ...about } = overrides;

@@ -3,6 +3,7 @@ import { type BuiltinName, WRITER_NAMES, type WriterName } from "../../agents/bu
 import type { SkillDefinition } from "../../agents/define.ts";
 import type { TckOptions } from "../../agents/tck.ts";
 import { parseReference, type RegistryReference } from "../../client/registry/reference.ts";
+import { parsePeerAddress } from "../../dialects/a2a-lite/address.ts";
 import type { Agent } from "../../engine/agent.ts";
 import { omitUndefined } from "../../model/json.ts";
 import { toRegistryConfig } from "../registry/config.ts";
@@ -48,6 +49,8 @@ export type AgentSource =
   /** One of the two. */
   | { readonly kind: "workflow"; readonly file?: string; readonly inline?: object }
   | RemoteSource
+  /** A participant of a chat room. */
+  | { readonly kind: "peer"; readonly address: string }
   | { readonly kind: "found"; readonly wanted: RegistryReference };
 
 export interface RemoteSource {
@@ -145,6 +148,7 @@ function toSource(parsed: ParsedAgent, folder: string): AgentSource {
   const { remote: url, dialect, binding, credentials, origins } = parsed;
   const wanted = url === undefined ? undefined : parseReference(url);
   if (wanted !== undefined) return { kind: "found", wanted };
+  if (url !== undefined && parsePeerAddress(url) !== undefined) return { kind: "peer", address: url };
   if (url !== undefined) return { kind: "remote", url, ...omitUndefined({ dialect, binding, credentials, origins }) };
   if (typeof workflow === "string") return { kind: "workflow", file: resolve(folder, workflow) };
   if (workflow !== undefined) return { kind: "workflow", inline: workflow };

@@ -119,6 +119,7 @@ function* agentValues(path: string, agent: AgentConfig): ShownValues {
     if (patienceMs !== undefined) yield [`${path}.link.patience`, formatDuration(patienceMs)];
   }
   if (source.kind === "remote") yield* remoteValues(path, source);
+  if (source.kind === "peer") yield [`${path}.remote`, source.address];
   if (source.kind === "found") yield [`${path}.remote`, formatReference(source.wanted)];
   if (source.kind === "workflow") yield [`${path}.workflow`, source.file ?? "inline"];
   const { skills, timeoutMs, ...rest } = overrides;

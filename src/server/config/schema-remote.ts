@@ -3,6 +3,7 @@ import { hasUserInfo } from "../../auth/verify/jwt.ts";
 import { isKeyHeader } from "../../auth/verify/verifiers.ts";
 import { DIALECT_NAMES } from "../../client/dialect-names.ts";
 import { parseReference } from "../../client/registry/reference.ts";
+import { parsePeerAddress } from "../../dialects/a2a-lite/address.ts";
 import { optional, text } from "../../yaml/value-types.ts";
 
 const ADDRESS_ERROR = "must be an http or https address without login";
@@ -47,13 +48,14 @@ export const credentials = z.strictObject({
 export const CREDENTIAL_KINDS = ["bearer", "apiKey", "basic", "oauth", "ak"] as const;
 export const REMOTE_ONLY = ["dialect", "binding", "credentials", "origins"] as const;
 
-const REMOTE_ERROR = `${ADDRESS_ERROR}, skill:<id>, or the name of an agent in the registry`;
+const REMOTE_ERROR = `${ADDRESS_ERROR}, a2a-lite:<network>/<room>#<peer>, skill:<id>, or the name of an agent in the registry`;
 const reference = z.string().refine((text) => parseReference(text) !== undefined);
+const chatPeer = z.string().refine((text) => parsePeerAddress(text) !== undefined);
 
 export const remoteKeys = {
   remote: optional(
-    z.union([address, reference], { error: REMOTE_ERROR }),
-    "URL of a remote agent or of its card, in any dialect: the agent is served from it. It may be in a private network. Or `skill:<id>`, or the name or id of an agent: it is looked up in the registry of this server and its peers when a task begins.",
+    z.union([address, chatPeer, reference], { error: REMOTE_ERROR }),
+    "URL of a remote agent or of its card, in any dialect: the agent is served from it. It may be in a private network. Or `skill:<id>`, or the name or id of an agent: it is looked up in the registry of this server and its peers when a task begins. Or `a2a-lite:<network>/<room>#<peer>`: a participant of a chat room, which is called over the entry of `channels` that is in that room.",
   ),
   dialect: optional(z.enum(DIALECT_NAMES), "With `remote`: dialect in which it is called; default: as its card says."),
   binding: optional(
