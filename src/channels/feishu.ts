@@ -20,6 +20,7 @@ import { FeishuError, fromLibrary, toDialError, toPostError } from "./feishu/err
 import { loadPackage } from "./load-package.ts";
 import type { ChannelTools, Network } from "./network.ts";
 import { createPostQueue } from "./post-queue.ts";
+import { readAtMost } from "./read-at-most.ts";
 
 const settingsSchema = z.strictObject({
   appId: z
@@ -104,7 +105,7 @@ async function open(settings: FeishuSettings, options: ChannelOptions, tools: Ch
   };
   try {
     const { bot } = (await call({ method: "GET", url: "/open-apis/bot/v3/info" }, signal)) as BotInfo;
-    const channel = new FeishuChannel(call, bot, settings, tools);
+    const channel = new FeishuChannel(call, bot, tools);
     const events = new library.EventDispatcher({ logger: SILENT }).register({
       "im.message.receive_v1": (event: FeishuEvent) => channel.receive(event),
     });
@@ -175,7 +176,6 @@ class FeishuChannel implements Channel {
   readonly closed: Channel["closed"];
   onClose: () => void = () => {};
   readonly #call: Call;
-  readonly #rooms: readonly string[] | undefined;
   readonly #tools: ChannelTools;
   readonly #closing = new AbortController();
   readonly #queue = createPostQueue(() => {
@@ -183,17 +183,11 @@ class FeishuChannel implements Channel {
     this.onClose();
   });
 
-  constructor(
-    call: Call,
-    { app_name: name, open_id: id }: BotInfo["bot"],
-    settings: FeishuSettings,
-    tools: ChannelTools,
-  ) {
+  constructor(call: Call, { app_name: name, open_id: id }: BotInfo["bot"], tools: ChannelTools) {
     this.self = { id, name };
     this.posts = this.#queue.posts;
     this.closed = this.#queue.closed;
     this.#call = call;
-    this.#rooms = settings.rooms;
     this.#tools = tools;
   }
 
@@ -235,7 +229,6 @@ class FeishuChannel implements Channel {
     const from = sender.sender_id?.open_id;
     if (room === undefined || id === undefined || type === undefined || from === undefined) return;
     const direct = chat_type === "p2p";
-    if (!direct && this.#rooms?.includes(room) === false) return;
     const { files, text } = readContent(type, content ?? "", mentions);
     if (text === "" && files.length === 0) return;
     const { create_time, parent_id, root_id, thread_id } = message;
@@ -298,14 +291,7 @@ class FeishuChannel implements Channel {
       mediaType: type === "image" ? "image/png" : "application/octet-stream",
       read: async (maxBytes, signal = this.#closing.signal) => {
         const request: Request = { method: "GET", url, params: { type }, responseType: "stream" };
-        const chunks: Buffer[] = [];
-        let size = 0;
-        for await (const chunk of (await this.#call(request, signal)) as Readable) {
-          size += chunk.length;
-          if (size > maxBytes) throw new Error(`The file is larger than ${maxBytes} bytes.`);
-          chunks.push(chunk);
-        }
-        return Buffer.concat(chunks);
+        return readAtMost((await this.#call(request, signal)) as Readable, maxBytes);
       },
     };
   }

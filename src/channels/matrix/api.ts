@@ -2,6 +2,7 @@
 
 import type { Clock } from "../../model/ports.ts";
 import { ChannelError, type DraftFile } from "../../wire/channel.ts";
+import { readAtMost } from "../read-at-most.ts";
 
 export interface MatrixApi {
   get<T>(path: string, options: GetOptions): Promise<T>;
@@ -103,7 +104,7 @@ export function createMatrixApi(
     download(uri, maxBytes, signal = new AbortController().signal) {
       const media = uri.slice("mxc://".length).split("/").map(encodeURIComponent).join("/");
       return call({ method: "GET", path: `client/v1/media/download/${media}`, signal }, (response) =>
-        readAtMost(response, maxBytes),
+        readAtMost(response.body ?? new ReadableStream(), maxBytes),
       );
     },
   };
@@ -131,15 +132,4 @@ async function toMatrixError(response: Response): Promise<MatrixError> {
     typeof error === "string" ? error : "",
     Number.isFinite(waitMs) && waitMs >= 0 ? waitMs : undefined,
   );
-}
-
-async function readAtMost(response: Response, maxBytes: number): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response.body ?? []) {
-    size += chunk.length;
-    if (size > maxBytes) throw new Error(`The file is larger than ${maxBytes} bytes.`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
 }
