@@ -32,7 +32,7 @@ const settingsSchema = z.strictObject({
     .describe("base URL of the API; default: `https://api.dingtalk.com`"),
 });
 
-export type DingtalkSettings = z.infer<typeof settingsSchema>;
+type DingtalkSettings = z.infer<typeof settingsSchema>;
 
 export const dingtalk: Network<DingtalkSettings> = {
   name: "dingtalk",

@@ -38,7 +38,7 @@ const settingsSchema = z.strictObject({
     .describe("chat ids (`oc_…`) of groups; default: every group that the bot is added to"),
 });
 
-export type FeishuSettings = z.infer<typeof settingsSchema>;
+type FeishuSettings = z.infer<typeof settingsSchema>;
 
 export const feishu: Network<FeishuSettings> = {
   name: "feishu",

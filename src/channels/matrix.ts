@@ -31,7 +31,7 @@ const settingsSchema = z.strictObject({
     .describe("rooms to join, by id or alias; invitations to other rooms are not accepted"),
 });
 
-export type MatrixSettings = z.infer<typeof settingsSchema>;
+type MatrixSettings = z.infer<typeof settingsSchema>;
 
 export const matrix: Network<MatrixSettings> = {
   name: "matrix",

@@ -29,7 +29,7 @@ const settingsSchema = z.strictObject({
     .describe("WebSocket URL of a private deployment; default: `wss://openws.work.weixin.qq.com`"),
 });
 
-export type WecomSettings = z.infer<typeof settingsSchema>;
+type WecomSettings = z.infer<typeof settingsSchema>;
 
 export const wecom: Network<WecomSettings> = {
   name: "wecom",

@@ -11,13 +11,13 @@ export interface MatrixEvent {
   readonly state_key?: string;
 }
 
-export interface Upload {
+interface Upload {
   readonly file: DraftFile;
   readonly uri: string;
 }
 
 /** What an event means, without what only its room knows. */
-export interface MatrixMessage {
+interface MatrixMessage {
   readonly text: string;
   readonly bot: boolean;
   readonly mentions: readonly string[];

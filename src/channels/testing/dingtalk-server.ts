@@ -9,14 +9,14 @@ import { createPostQueue } from "../post-queue.ts";
 import type { Peer } from "../suite/channel-suite.ts";
 import { type SimulatedReply, type SimulatedRequest, startServer } from "./http-server.ts";
 
-export interface DingtalkPost {
+interface DingtalkPost {
   readonly room: string;
   readonly text: string;
   readonly mentions: readonly string[];
   readonly by: "webhook" | "api";
 }
 
-export interface DingtalkServer {
+interface DingtalkServer {
   readonly url: string;
   person(name: string): Peer;
   /** Delivers a message to the robot as it is. */

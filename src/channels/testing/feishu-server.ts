@@ -39,7 +39,7 @@ interface Chat {
   readonly sent: number[];
 }
 
-export interface FeishuServer {
+interface FeishuServer {
   readonly url: string;
   addApp(app: { id: string; secret: string; name: string; scopes?: readonly string[] }): void;
   addChat(id: string, members: readonly string[], direct?: boolean): void;
@@ -66,7 +66,7 @@ const MAX_FILE = 30 * 1024 * 1024;
 const MAX_EDITS = 20;
 const PER_SECOND = 5;
 export const SEES_BOTS = "im:message.group_at_msg.include_bot:readonly";
-export const SEES_GROUP = "im:message.group_msg";
+const SEES_GROUP = "im:message.group_msg";
 
 export async function startFeishuServer({ rate = PER_SECOND } = {}): Promise<FeishuServer> {
   const apps = new Map<string, App>();

@@ -23,12 +23,12 @@ export interface SimulatedReply {
   readonly body: object | Uint8Array;
 }
 
-export interface SimulatedServer {
+interface SimulatedServer {
   readonly url: string;
   close(): Promise<void>;
 }
 
-export interface SimulatedServerOptions {
+interface SimulatedServerOptions {
   readonly answer: (request: SimulatedRequest) => SimulatedReply | Promise<SimulatedReply>;
   /** A WebSocket was opened; undefined refuses them all. */
   readonly connect?: (socket: WebSocket, url: URL) => void;

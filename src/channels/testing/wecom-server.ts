@@ -23,7 +23,7 @@ interface UploadStart {
   readonly total_size: number;
 }
 
-export interface WecomMessageOnScreen {
+interface WecomMessageOnScreen {
   readonly id: string;
   readonly chat: string;
   text: string;
@@ -32,7 +32,7 @@ export interface WecomMessageOnScreen {
   readonly pushed: boolean;
 }
 
-export interface WecomServer {
+interface WecomServer {
   readonly url: string;
   /** A person in all groups; others see nothing of the direct chat. */
   person(name: string): Peer;
