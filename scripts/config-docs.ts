@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { networks } from "../src/channels/networks.ts";
 import { parseConfig } from "../src/server/config/load.ts";
 import { UNAVAILABLE_KEYS } from "../src/server/config/problems.ts";
 import { AGENT_KINDS, configSchema } from "../src/server/config/schema.ts";
@@ -32,6 +33,12 @@ export function editorSchema(): JsonSchema {
   if (agents === undefined || typeof agents.additionalProperties !== "object") throw new Error("no schema of agents");
   const kinds = AGENT_KINDS.map((kind) => ({ required: [kind] }));
   properties.agents = { ...agents, additionalProperties: { ...agents.additionalProperties, oneOf: kinds } };
+  const { channels } = properties;
+  if (channels?.items === undefined) throw new Error("no schema of channels");
+  properties.channels = {
+    ...channels,
+    items: { ...channels.items, oneOf: networks.map(({ name }) => ({ required: [name] })) },
+  };
   return { $schema, title: "dragoman.yaml", ...allowVariables({ ...schema, properties }) };
 }
 
@@ -164,12 +171,28 @@ export function configurationPage(schema: JsonSchema): string {
 }
 
 function sectionOf(name: string, schema: JsonSchema): string {
+  if (schema.items?.properties !== undefined) return listSection(name, schema, schema.items);
   const entries = schema.additionalProperties;
   const [lead, rows] =
     typeof entries === "object"
       ? [`\n\nEach \`${name}.NAME\` has:`, rowsOf(entries, "")]
       : ["", rowsOf(schema, `${name}.`)];
   return `## ${name}\n\n${schema.description ?? ""}${lead}\n\n${tableOf(rows)}`;
+}
+
+/** A list of maps, in which the keys that are maps without a default have tables of their own. */
+function listSection(name: string, schema: JsonSchema, entry: JsonSchema): string {
+  const keys = Object.entries(entry.properties ?? {});
+  const isAlternative = ([, value]: (typeof keys)[number]) =>
+    value.properties !== undefined && value.default === undefined;
+  const common = { ...entry, properties: Object.fromEntries(keys.filter((key) => !isAlternative(key))) };
+  return [
+    `## ${name}\n\n${schema.description ?? ""}\n\nEach entry has:\n\n${tableOf(rowsOf(common, ""))}`,
+    ...keys.filter(isAlternative).map(([key, value]) => {
+      const rows = rowsOf(value, `${key}.`);
+      return `### \`${key}\`\n\n${value.description ?? ""}\n${rows.length === 0 ? "" : `\n${tableOf(rows)}`}`;
+    }),
+  ].join("\n");
 }
 
 export interface Row {
@@ -238,6 +261,7 @@ function sectionForm(schema: JsonSchema): JsonSchema {
 }
 
 function isSection(schema: JsonSchema): boolean {
+  if (schema.items?.properties !== undefined) return true;
   return schema.properties !== undefined || typeof schema.additionalProperties === "object";
 }
 

@@ -4,7 +4,6 @@ import type { Finding, Path } from "../../yaml/problems.ts";
 
 /** Reserved keys that are not available in this version. `*` matches any name. */
 export const UNAVAILABLE_KEYS: Readonly<Record<string, string>> = {
-  channels: "chat channels",
   telemetry: "telemetry",
 };
 

@@ -3,6 +3,15 @@
 import { z } from "zod";
 import { type Fields, fieldsOf } from "../../model/json.ts";
 import type { Finding } from "../../yaml/problems.ts";
+import {
+  type ChannelsConfig,
+  channelsValues,
+  checkChannels,
+  secretsOfChannels,
+  toChannelsConfig,
+} from "../channels/config.ts";
+import { channelOptions, channels } from "../channels/config-schema.ts";
+import type { ChannelEntryOptions } from "../channels/entries.ts";
 import { checkXiaoyi, secretsOfXiaoyi, toXiaoyiConfig, type XiaoyiConfig, xiaoyiValues } from "../xiaoyi/config.ts";
 import { xiaoyi } from "../xiaoyi/config-schema.ts";
 import type { XiaoyiOptions } from "../xiaoyi/open-xiaoyi.ts";
@@ -12,33 +21,40 @@ import type { ShownValues } from "./shown-values.ts";
 export { dialIn } from "../xiaoyi/config-schema.ts";
 export { createDialInAgent, type DialInCredentials } from "../xiaoyi/dial-in-agent.ts";
 
-export const sectionSchemas = { xiaoyi };
+export const sectionSchemas = { xiaoyi, channels };
 
 export interface SectionConfigs {
   readonly xiaoyi: XiaoyiConfig;
+  readonly channels: ChannelsConfig;
 }
 
 export function toSectionConfigs(parsed: Pick<ParsedConfig, keyof SectionConfigs>): SectionConfigs {
-  return { xiaoyi: toXiaoyiConfig(parsed.xiaoyi) };
+  return { xiaoyi: toXiaoyiConfig(parsed.xiaoyi), channels: toChannelsConfig(parsed.channels) };
 }
 
 /** The same sections as options of `serve`. */
 export interface SectionOptions {
   /** How agents are connected to Huawei's assistant Xiaoyi. */
   readonly xiaoyi?: XiaoyiOptions;
+  /** Chat channels that agents take part in. */
+  readonly channels?: readonly ChannelEntryOptions[];
 }
 
-/** Contents are validated by the section itself. */
-export const sectionChecks = { xiaoyi: z.record(z.string(), z.unknown()).optional() };
+/** The contents of `xiaoyi` are validated by the section itself. */
+export const sectionChecks = {
+  xiaoyi: z.record(z.string(), z.unknown()).optional(),
+  channels: channelOptions.optional(),
+};
 
 export function* sectionValues(config: SectionConfigs): ShownValues {
   yield* xiaoyiValues(config.xiaoyi);
+  yield* channelsValues(config.channels);
 }
 
 export function checkSections(root: Fields, agents: Fields): readonly Finding[] {
-  return checkXiaoyi(fieldsOf(root.xiaoyi), agents);
+  return [...checkXiaoyi(fieldsOf(root.xiaoyi), agents), ...checkChannels(root.channels, agents)];
 }
 
-export function sectionSecrets({ xiaoyi = {} }: SectionOptions): readonly string[] {
-  return secretsOfXiaoyi(xiaoyi);
+export function sectionSecrets({ channels = [], xiaoyi = {} }: SectionOptions): readonly string[] {
+  return [...secretsOfXiaoyi(xiaoyi), ...secretsOfChannels(channels)];
 }
