@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { networks } from "../src/channels/networks.ts";
+import { NETWORKS } from "../src/channels/networks.ts";
 import { parseConfig } from "../src/server/config/load.ts";
 import { UNAVAILABLE_KEYS } from "../src/server/config/problems.ts";
 import { AGENT_KINDS, configSchema } from "../src/server/config/schema.ts";
@@ -37,7 +37,7 @@ export function editorSchema(): JsonSchema {
   if (channels?.items === undefined) throw new Error("no schema of channels");
   properties.channels = {
     ...channels,
-    items: { ...channels.items, oneOf: networks.map(({ name }) => ({ required: [name] })) },
+    items: { ...channels.items, oneOf: NETWORKS.map(({ name }) => ({ required: [name] })) },
   };
   return { $schema, title: "dragoman.yaml", ...allowVariables({ ...schema, properties }) };
 }

@@ -18,7 +18,7 @@ export interface PostQueue {
 }
 
 /** `onEnd` disconnects from the network; `closed` resolves after it. It must not reject. */
-export function createPostQueue(onEnd: () => void | Promise<void>): PostQueue {
+export function createPostQueue(onEnd: (closure: Closure) => void | Promise<void>): PostQueue {
   const unread: Post[] = [];
   let wake = (): void => {};
   let ended = false;
@@ -31,7 +31,7 @@ export function createPostQueue(onEnd: () => void | Promise<void>): PostQueue {
     if (ended) return;
     ended = true;
     wake();
-    void Promise.resolve(onEnd()).then(() => resolveClosed({ code, reason }));
+    void Promise.resolve(onEnd({ code, reason })).then(() => resolveClosed({ code, reason }));
   }
 
   async function* read(): AsyncGenerator<Post, void, undefined> {

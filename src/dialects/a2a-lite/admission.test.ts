@@ -72,7 +72,14 @@ describe("bots", () => {
   test.each([
     [false, []],
     ["mentions", ["[A2A:result task=t2 state=completed]\nb", "[A2A:result task=t3 state=completed]\nc"]],
-    [true, ["[A2A:result task=t1 state=completed]\na", "[A2A:result task=t2 state=completed]\nb", "[A2A:result task=t3 state=completed]\nc"]],
+    [
+      true,
+      [
+        "[A2A:result task=t1 state=completed]\na",
+        "[A2A:result task=t2 state=completed]\nb",
+        "[A2A:result task=t3 state=completed]\nc",
+      ],
+    ],
   ] as const)("with allowBots: %j are served accordingly", async (allowBots, expected) => {
     await open({ allowBots });
     network.say(ROBOT, "[A2A:task id=t1]\na");

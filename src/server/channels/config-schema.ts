@@ -8,7 +8,7 @@ import { DEFAULT_RATE, DEFAULT_TIMEOUT_MS } from "./entries.ts";
 
 /** One key for each network; an entry has exactly one of them, which `checkChannels` verifies. */
 const networkKeys: Readonly<Record<string, z.ZodType>> = Object.fromEntries(
-  networks.map(({ name, settings, title }) => [
+  NETWORKS.map(({ name, settings, title }) => [
     name,
     settings.exactOptional().describe(`${title}. \`dragoman channels show ${name}\` prints how to set it up.`),
   ]),

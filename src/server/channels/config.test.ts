@@ -55,7 +55,7 @@ describe("an entry of channels", () => {
   it.each([
     [IRC, "channels[0].agent: is required"],
     [`${IRC}, agent: helpr`, 'channels[0].agent: there is no agent "helpr"; did you mean "helper"?'],
-    ["agent: helper", `channels[0]: needs one of ${networks.map(({ name }) => name).join(", ")}`],
+    ["agent: helper", `channels[0]: needs one of ${NETWORKS.map(({ name }) => name).join(", ")}`],
     ["agent: helper, ircc: {}", 'channels[0].ircc: unknown key; did you mean "irc"?'],
     [`${IRC}, agent: helper, allowPeer: []`, 'channels[0].allowPeer: unknown key; did you mean "allowPeers"?'],
     [`${IRC}, agent: helper, allowPeers: all`, 'channels[0].allowPeers: must be a list of ids, or "*" for everyone'],

@@ -30,11 +30,11 @@ export function checkChannels(section: unknown, agents: Fields): readonly Findin
 
 function checkEntry(entry: Fields, agents: Fields, path: Path): readonly Finding[] {
   const findings = [...checkAgentExists(entry.agent, agents, [...path, "agent"])];
-  const given = networks.filter(({ name }) => entry[name] !== undefined);
+  const given = NETWORKS.filter(({ name }) => entry[name] !== undefined);
   // The one that was meant may be among the unknown keys, which are reported already.
   const isUnknown = Object.keys(entry).some((key) => !ENTRY_KEYS.includes(key));
   if (given.length === 0 && !isUnknown) {
-    findings.push({ path, message: `needs one of ${networks.map(({ name }) => name).join(", ")}` });
+    findings.push({ path, message: `needs one of ${NETWORKS.map(({ name }) => name).join(", ")}` });
   }
   if (given.length > 1) {
     findings.push({ path, message: `has ${given.map(({ name }) => name).join(" and ")}; an entry is one of them` });
@@ -46,7 +46,7 @@ function checkEntry(entry: Fields, agents: Fields, path: Path): readonly Finding
 function checkDuplicateAccounts(entries: readonly Fields[]): readonly Finding[] {
   const known = new Map<string, number>();
   return entries.flatMap((entry, index) => {
-    const network = networks.find(({ name }) => isObject(entry[name]));
+    const network = NETWORKS.find(({ name }) => isObject(entry[name]));
     const settings = network?.settings.safeParse(entry[network.name]);
     if (network === undefined || settings?.success !== true) return [];
     const account = `${network.name} ${identityOf(settings.data)}`;

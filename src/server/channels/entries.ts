@@ -24,7 +24,7 @@ export const DEFAULT_TIMEOUT_MS = 600_000;
 
 /** The network of an entry, and its settings there with defaults filled in. Throws a TypeError if they are invalid. */
 export function networkOf(entry: ChannelEntryOptions): { readonly network: Network; readonly settings: unknown } {
-  const given = networks.filter(({ name }) => fieldsOf(entry)[name] !== undefined);
+  const given = NETWORKS.filter(({ name }) => fieldsOf(entry)[name] !== undefined);
   const [network] = given;
   if (network === undefined || given.length > 1) {
     throw new TypeError(`channels: the entry of "${entry.agent}" needs exactly one network.`);

@@ -97,7 +97,11 @@ export class MemoryNetwork {
   }
 
   /** A participant without a connection posts something. */
-  say(by: Member, text: string, more: Partial<Omit<PostDraft, "mentions">> & Partial<SayOptions> = {}): RawPost {
+  say(
+    by: Member,
+    text: string,
+    more: Partial<Omit<PostDraft, "mentions" | "replyTo">> & Partial<SayOptions> = {},
+  ): RawPost {
     this.#members.set(by.id, by);
     const { files = [], mentions = [], room = ROOM, replyTo, thread, edits } = more;
     return this.#add({
@@ -205,6 +209,7 @@ export class MemoryNetwork {
 
 interface SayOptions {
   readonly mentions: readonly string[];
+  readonly replyTo: string | undefined;
   readonly edits: string;
 }
 

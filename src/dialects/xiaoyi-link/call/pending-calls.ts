@@ -5,10 +5,10 @@ import { isObject } from "../../../model/json.ts";
 import type { Clock } from "../../../model/ports.ts";
 import { createDeferred } from "../../../wire/link.ts";
 import { toPublicError } from "../../shared/errors.ts";
+import { FrameQueue } from "../../shared/frame-queue.ts";
 import { AnswerDecoder, type AnswerScope } from "../../xiaoyi/call/decode-answer.ts";
 import type { AnswerFrame } from "../../xiaoyi/call/decode-frame.ts";
 import { decodeError, isSuccess } from "../../xiaoyi/errors.ts";
-import { FrameQueue } from "../../shared/frame-queue.ts";
 import type { AgentResponse } from "./frames.ts";
 
 /** How long after its last frame a task is considered ended if the agent sent a terminal state but not `final`. */
