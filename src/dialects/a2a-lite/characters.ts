@@ -2,27 +2,12 @@
 
 /** Separates the parameters of a marker; does not end a line. */
 export function isSpace(code: number): boolean {
-  return (
-    code === 0x20 ||
-    code === 0x09 ||
-    code === 0xa0 ||
-    code === 0x3000 ||
-    (code >= 0x2000 && code <= 0x200a) ||
-    code === 0x202f ||
-    code === 0x205f
-  );
+  if (code < 0x80) return code === 0x20 || code === 0x09;
+  return code === 0xa0 || code === 0x3000 || (code >= 0x2000 && code <= 0x200a) || code === 0x202f || code === 0x205f;
 }
 
 export function isLineBreak(code: number): boolean {
-  return (
-    code === 0x0a ||
-    code === 0x0d ||
-    code === 0x0b ||
-    code === 0x0c ||
-    code === 0x85 ||
-    code === 0x2028 ||
-    code === 0x2029
-  );
+  return (code >= 0x0a && code <= 0x0d) || code === 0x85 || code === 0x2028 || code === 0x2029;
 }
 
 /** Needed by scripts and emoji. */

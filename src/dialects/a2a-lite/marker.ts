@@ -6,6 +6,8 @@ const MAX_MARKER_LENGTH = 4_096;
 const MAX_MENTIONS = 16;
 const MAX_MENTION_LENGTH = 128;
 const MAX_NICK_LENGTH = 64;
+/** Of `A2A:` with white space and invisible characters. */
+const MAX_NAME_LENGTH = 64;
 
 const OPEN = 0x5b;
 const CLOSE = 0x5d;
@@ -69,8 +71,9 @@ export function markerAt(text: string, start: number): MarkerStart | undefined {
 /** After `A2A:`, or -1. */
 function endOfName(text: string, start: number): number {
   let at = start;
+  const limit = Math.min(text.length, start + MAX_NAME_LENGTH);
   for (const expected of "a2a:") {
-    for (; at < text.length; at++) {
+    for (; at < limit; at++) {
       const code = text.charCodeAt(at);
       if (!isInvisible(code) && !isSpace(code)) break;
     }
@@ -98,8 +101,9 @@ function endOfMention(text: string, start: number): number | undefined {
   return end === undefined || end === start ? undefined : end + 1;
 }
 
+/** A backslash belongs to the marker, which it escapes. */
 function endsName(code: number): boolean {
-  return isSpace(code) || isLineBreak(code) || foldWidth(code) === OPEN;
+  return isSpace(code) || isLineBreak(code) || code === BACKSLASH || foldWidth(code) === OPEN;
 }
 
 /** Where one of these characters follows, with no white space before it. */

@@ -95,6 +95,25 @@ describe("a message", () => {
   });
 });
 
+describe("a long message", () => {
+  it.each([
+    ["escaped lines in code that a cut leaves open", `${"```\n"}${"[附件: x]\n".repeat(200_000)}${"```\n"}`],
+    ["code blocks", "```\n[A2A:ack task=1]\n```\n".repeat(200_000)],
+    ["one word", "x".repeat(5_000_000)],
+    ["marks on one letter", `e${"\u0301".repeat(2_000_000)}`],
+    ["flags", "🇨🇳".repeat(500_000)],
+    ["white space", " \n".repeat(1_000_000)],
+  ])("of %s is split within bounds", (_what, body) => {
+    for (const limit of [IRC, { max: 65_000, unit: "bytes" } as const]) {
+      const texts = splitMessage(result(body), "m1", limit);
+      expect(texts.every((text) => sizeOf(text, limit) <= limit.max)).toBe(true);
+      const joined = addAll(joinerAt({ bytesPerPeer: 100_000_000 }).joiner, texts, limit).at(-1);
+      if (joined?.kind !== "whole") throw new Error("not joined");
+      expect(body.startsWith(joined.message.body.replace(/…$/, ""))).toBe(true);
+    }
+  });
+});
+
 describe("any message", () => {
   const limits: readonly PostLimit[] = [
     { max: 4_000, unit: "bytes", singleLine: true },

@@ -3,7 +3,7 @@
 import { omitUndefined } from "../../model/json.ts";
 import type { Clock } from "../../model/ports.ts";
 import type { Post, PostFile } from "../../wire/channel.ts";
-import { isLineBreak, isSpace } from "./characters.ts";
+import { isInvisible, isLineBreak, isSpace } from "./characters.ts";
 import { formatChat, formatMessage } from "./format.ts";
 import type { LiteMessage, Piece } from "./message.ts";
 
@@ -19,28 +19,33 @@ export interface PostLimit {
 export const MAX_PIECES = 200;
 
 const ELLIPSIS = "…";
+const ELLIPSIS_SIZE = 3;
 
-/** A marker that leaves less room than this is shortened. */
-const SHORT_CONTENT = { body: "x".repeat(40), attachments: [] };
+/** A marker that leaves less room than this for text is shortened. */
+const MIN_ROOM = 40;
+const EMPTY = { body: "", attachments: [] };
 
 /**
  * The posts of a message. Only the first has all its parameters, as far as they fit. Throws a RangeError if not even the
  * necessary ones do.
  */
 export function splitMessage(message: LiteMessage, mid: string, limit: PostLimit): readonly string[] {
-  const whole = formatMessage(message, undefined, limit);
-  if (fits(whole, limit)) return [whole];
+  const isShort = message.body.length <= limit.max;
+  const whole = isShort ? formatMessage(message, undefined, limit) : "";
+  if (isShort && fits(whole, limit)) return [whole];
   const continuation = continuationOf(message);
-  const isUsable = (head: LiteMessage) => {
-    return fits(formatMessage({ ...head, ...SHORT_CONTENT }, { mid, part: 1, of: MAX_PIECES }, limit), limit);
+  const roomBeside = (head: LiteMessage, of: number) => {
+    return roomIn(limit) - sizeOf(formatMessage({ ...head, ...EMPTY }, { mid, part: of, of }, limit), limit) - 1;
   };
-  const head = [message, { ...message, others: {} }].find(isUsable) ?? continuation;
+  const heads = [message, { ...message, others: {} }];
+  const head = heads.find((candidate) => roomBeside(candidate, MAX_PIECES) >= MIN_ROOM) ?? continuation;
   for (let of = 9; ; of = of * 10 + 9) {
     const format = (part: number, content: Content, pieces = of) => {
       return formatMessage({ ...(part === 1 ? head : continuation), ...content }, { mid, part, of: pieces }, limit);
     };
-    const contents = splitContent(message, (part, content) => fits(format(part, content), limit), of);
-    if (contents === undefined) continue;
+    const texts = splitText(message.body.toWellFormed(), roomBeside(head, of), roomBeside(continuation, of), limit);
+    const contents = addAttachments(texts, message.attachments, (part, content) => fits(format(part, content), limit));
+    if (contents.length > of) continue;
     return contents.map((content, index) => format(index + 1, content, contents.length));
   }
 }
@@ -67,28 +72,31 @@ function continuationOf(message: LiteMessage): LiteMessage {
 
 type Content = Pick<LiteMessage, "attachments" | "body">;
 
-/** Undefined if more pieces are necessary than can be numbered so far. */
-function splitContent(
-  { attachments, body }: Content,
+/** Names go into the last piece, and into further ones if they do not fit. */
+function addAttachments(
+  texts: readonly string[],
+  names: readonly string[],
   fitsPiece: (part: number, content: Content) => boolean,
-  of: number,
-): readonly Content[] | undefined {
-  const texts = splitText(body.toWellFormed(), (text, index) => fitsPiece(index + 1, { body: text, attachments: [] }));
-  const contents: { body: string; attachments: string[] }[] = texts.map((text) => ({ body: text, attachments: [] }));
-  for (const name of attachments) {
-    const last = contents.at(-1) ?? { body: "", attachments: [] };
-    if (fitsPiece(contents.length, { ...last, attachments: [...last.attachments, name] })) last.attachments.push(name);
+): readonly Content[] {
+  const contents = texts.map((body) => ({ body, attachments: [] as string[] }));
+  for (const name of names) {
+    const last = contents.at(-1);
+    const isRoom =
+      last !== undefined && fitsPiece(contents.length, { ...last, attachments: [...last.attachments, name] });
+    if (isRoom) last.attachments.push(name);
     else contents.push({ body: "", attachments: [name] });
   }
-  return contents.length > of ? undefined : contents;
+  return contents;
 }
 
 /** Plain chat in posts; where a post is one line, one for each line that is not empty. */
 export function splitChat(text: string, limit: PostLimit): readonly string[] {
   const paragraphs = limit.singleLine === true ? text.split(/[\r\n]+/).filter((line) => line.trim() !== "") : [text];
   const posts: string[] = [];
+  const room = roomIn(limit) - 1;
   for (const paragraph of paragraphs) {
-    for (const piece of splitText(paragraph.toWellFormed(), (some) => fits(formatChat(some), limit))) {
+    // Its backslashes are not escaped, so it is measured as if there were several lines.
+    for (const piece of splitText(paragraph.toWellFormed(), room, room, { ...limit, singleLine: false })) {
       if (posts.length === MAX_PIECES) return posts;
       const post = formatChat(piece.trim());
       if (post !== "") posts.push(post);
@@ -97,18 +105,27 @@ export function splitChat(text: string, limit: PostLimit): readonly string[] {
   return posts;
 }
 
-function fits(text: string, { max, reserve = 0, unit }: PostLimit): boolean {
-  return (unit === "bytes" ? Buffer.byteLength(text) : text.length) <= max - reserve;
+function roomIn({ max, reserve = 0 }: PostLimit): number {
+  return max - reserve;
 }
 
-/** Cuts a text into as few pieces as fit, and `MAX_PIECES` at most. `fitsAt`: whether it fits as piece of that index. */
-function splitText(text: string, fitsAt: (text: string, index: number) => boolean): string[] {
+function sizeOf(text: string, { unit }: PostLimit): number {
+  return unit === "bytes" ? Buffer.byteLength(text) : text.length;
+}
+
+function fits(text: string, limit: PostLimit): boolean {
+  return sizeOf(text, limit) <= roomIn(limit);
+}
+
+/** Cuts a text into as few pieces as fit, and `MAX_PIECES` at most. */
+function splitText(text: string, firstRoom: number, room: number, limit: PostLimit): string[] {
   const pieces: string[] = [];
   let start = 0;
   do {
-    const end = endOfPiece(text, start, (some) => fitsAt(some, pieces.length));
+    const max = pieces.length === 0 ? firstRoom : room;
+    const end = endOfPiece(text, start, max, limit);
     if (end < text.length && pieces.length === MAX_PIECES - 1) {
-      return [...pieces, truncate(text.slice(start, end), (some) => fitsAt(some, pieces.length))];
+      return [...pieces, text.slice(start, endOfPiece(text, start, max - ELLIPSIS_SIZE, limit)) + ELLIPSIS];
     }
     pieces.push(text.slice(start, end));
     start = end;
@@ -116,39 +133,46 @@ function splitText(text: string, fitsAt: (text: string, index: number) => boolea
   return pieces;
 }
 
-function truncate(text: string, fitsPost: (text: string) => boolean): string {
-  let end = text.length;
-  while (end > 0 && !fitsPost(text.slice(0, end) + ELLIPSIS)) end = characterStart(text, end - 1);
-  return text.slice(0, end) + ELLIPSIS;
-}
-
-function endOfPiece(text: string, start: number, fitsPost: (text: string) => boolean): number {
-  const end = longestFit(text, start, fitsPost);
+function endOfPiece(text: string, start: number, max: number, limit: PostLimit): number {
+  const end = endOfFit(text, start, max, limit);
   if (end >= text.length) return text.length;
   const half = start + Math.ceil((end - start) / 2);
-  return (
-    cutBefore(text, half, end, isLineBreak) ?? cutBefore(text, half, end, isBlank) ?? graphemeStart(text, start, end)
-  );
+  const cut = cutBefore(text, half, end, isLineBreak) ?? cutBefore(text, half, end, isBlank);
+  return cut ?? graphemeStart(text, start, end);
 }
 
-/** By doubling, then halving, so that a long text is never measured as a whole. */
-function longestFit(text: string, start: number, fitsPost: (text: string) => boolean): number {
-  if (!fitsPost("")) throw new RangeError("The marker is longer than a post of this network.");
-  let low = 0;
-  let high = 64;
-  while (start + low < text.length && fitsPost(text.slice(start, start + high))) {
-    low = high;
-    high *= 2;
+/** How much of the text fits as it is written: with the escapes of lines, and of a single line. */
+function endOfFit(text: string, start: number, max: number, { singleLine = false, unit }: PostLimit): number {
+  let size = 0;
+  let startsLine = true;
+  for (let at = start; at < text.length; ) {
+    const code = text.codePointAt(at) ?? 0;
+    const length = code > 0xffff ? 2 : 1;
+    size += unit === "bytes" ? utf8Length(code) : length;
+    if (singleLine && isEscapedInLine(code)) size++;
+    if (startsLine && isOpen(code)) size += singleLine ? 2 : 1;
+    if (size > max) {
+      if (at === start) throw new RangeError("The marker leaves no room for text in a post of this network.");
+      return at;
+    }
+    startsLine = code === 0x0a || (startsLine && (isSpace(code) || isInvisible(code) || code === 0x5c));
+    at += length;
   }
-  if (start + low >= text.length) return text.length;
-  while (high - low > 1) {
-    const middle = Math.floor((low + high) / 2);
-    if (fitsPost(text.slice(start, start + middle))) low = middle;
-    else high = middle;
-  }
-  const end = characterStart(text, start + low);
-  if (end <= start) throw new RangeError("The marker leaves no room for text in a post of this network.");
-  return end;
+  return text.length;
+}
+
+function utf8Length(code: number): number {
+  if (code < 0x80) return 1;
+  if (code < 0x800) return 2;
+  return code <= 0xffff ? 3 : 4;
+}
+
+function isOpen(code: number): boolean {
+  return code === 0x5b || code === 0xff3b;
+}
+
+function isEscapedInLine(code: number): boolean {
+  return code === 0x5c || code === 0x0a || code === 0x0d;
 }
 
 function isBlank(code: number): boolean {
@@ -258,7 +282,7 @@ export class PieceJoiner {
     if (open.of !== piece.of) return refuse("pieces of one message differ in their number");
     if (nameOf(open.head) !== nameOf(message)) return refuse("pieces of one message differ in type or task");
     if (open.pieces.has(piece.part)) return refuse("the piece has been received before");
-    open.size += sizeOf(message);
+    open.size += bytesOf(message);
     open.at = this.#clock.now();
     open.pieces.set(piece.part, { message, files });
     this.#open.delete(key);
@@ -305,7 +329,7 @@ function nameOf(message: LiteMessage): string {
 /** Of a piece beside its text. */
 const PIECE_BYTES = 512;
 
-function sizeOf({ attachments, body, others }: LiteMessage): number {
+function bytesOf({ attachments, body, others }: LiteMessage): number {
   let size = PIECE_BYTES + Buffer.byteLength(body);
   for (const name of attachments) size += Buffer.byteLength(name);
   for (const value of Object.values(others)) size += Buffer.byteLength(value);

@@ -52,6 +52,8 @@ const fragment = fc.constantFrom(
     "~~~",
     "`",
     "@bot ",
+    "@x",
+    "/c",
     "<@1>",
     "n: ",
   ],
