@@ -8,6 +8,7 @@ import { card as anyCard, nearMisses } from "../suite/arbitraries.ts";
 import { CARD_FILE, type CardPlace, toCardDocument, toCardMessage } from "./card.ts";
 import { formatMessage } from "./format.ts";
 import { parsePost } from "./parse.ts";
+import { splitMessage } from "./pieces.ts";
 import { MAX_CARD_BYTES, readCard } from "./read-card.ts";
 
 const SCHEMA = JSON.parse(readFileSync(new URL("./fixtures/card-schema.json", import.meta.url), "utf8")) as Schema;
@@ -101,6 +102,22 @@ describe("the card of an agent", () => {
     const inline = toCardMessage(WRITER, IRC);
     expect(inline.files).toEqual([]);
     expect(readCard(inline.content.body, [], SENDER).version).toBe("2.1");
+  });
+
+  it("is never more than a few posts where there are no files", () => {
+    const skill = { id: "write", name: "Writing", description: "An article on any subject.", tags: [] };
+    const examples = ["x".repeat(500)];
+    const limit = { ...IRC.abilities.text, singleLine: true };
+    for (const [count, found, ids] of [
+      [6, 6, true],
+      [100, 10, false],
+    ] as const) {
+      const skills = Array.from({ length: count }, (_, index) => ({ ...skill, id: `write-${index}`, examples }));
+      const { content } = toCardMessage({ ...WRITER, skills }, IRC);
+      expect(content.body.includes("```json")).toBe(ids);
+      expect(splitMessage(content, "m1", limit).length).toBeLessThanOrEqual(10);
+      expect(readCard(content.body, [], SENDER).skills.length).toBe(found);
+    }
   });
 
   it("of any kind is valid, and is read as it was", () => {

@@ -63,23 +63,43 @@ function formatSize(bytes: number): string {
   return megabytes >= 1 ? `${Math.floor(megabytes)}MB` : `${Math.max(1, Math.floor(bytes / 1024))}KB`;
 }
 
-/** The JSON is in the text if that fits into one post, else in a file, else in further posts. */
+/** The JSON is in the text if that fits into one post, else in a file, else in a few posts as far as possible. */
 export function toCardMessage(
   card: AgentCard,
   place: CardPlace,
 ): { readonly content: LiteMessage; readonly files: readonly DraftFile[] } {
-  const { lines, maxFileBytes, text } = place.abilities;
+  const { abilities } = place;
   const document = toCardDocument(card, place);
   const prose = toProse(card);
   const json = JSON.stringify(document, undefined, 2);
-  const message = (body: string): LiteMessage => ({ type: "card", body, attachments: [], others: {} });
-  const inline = message(`${prose}\n\n\`\`\`json\n${lines ? json : JSON.stringify(document)}\n\`\`\``);
-  const post = formatMessage(inline, undefined, { singleLine: !lines });
-  const size = text.unit === "bytes" ? Buffer.byteLength(post) : post.length;
+  const whole = toMessage(`${prose}\n\n${toCodeBlock(abilities.lines ? json : JSON.stringify(document))}`);
   const bytes = Buffer.from(json);
-  if (size + MENTION_RESERVE <= text.max || bytes.length > maxFileBytes) return { content: inline, files: [] };
-  const content = { ...message(prose), attachments: [CARD_FILE] };
-  return { content, files: [{ name: CARD_FILE, mediaType: "application/json", bytes }] };
+  if (takesPosts(whole, abilities) <= 1) return { content: whole, files: [] };
+  if (bytes.length <= abilities.maxFileBytes) {
+    const content = { ...toMessage(prose), attachments: [CARD_FILE] };
+    return { content, files: [{ name: CARD_FILE, mediaType: "application/json", bytes }] };
+  }
+  const skills = card.skills.map(({ description, id, name }) => ({ id, name, description: toPhrase(description) }));
+  const short = toMessage(`${prose}\n\n${toCodeBlock(JSON.stringify({ ...document, skills }))}`);
+  const content = [whole, short].find((message) => takesPosts(message, abilities) <= MAX_POSTS);
+  return { content: content ?? toMessage(prose), files: [] };
+}
+
+function toMessage(body: string): LiteMessage {
+  return { type: "card", body, attachments: [], others: {} };
+}
+
+function toCodeBlock(json: string): string {
+  return `\`\`\`json\n${json}\n\`\`\``;
+}
+
+/** Where there are no files. */
+const MAX_POSTS = 6;
+
+function takesPosts(message: LiteMessage, { lines, text }: CardPlace["abilities"]): number {
+  const post = formatMessage(message, undefined, { singleLine: !lines });
+  const size = text.unit === "bytes" ? Buffer.byteLength(post) : post.length;
+  return size / (text.max - MENTION_RESERVE);
 }
 
 /** Of a post, for what the network adds to it. */

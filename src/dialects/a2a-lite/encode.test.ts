@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { EXTENSIONS } from "../../model/extensions.ts";
 import type { JsonValue } from "../../model/json.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { Message, Part } from "../../model/message.ts";
@@ -168,13 +169,24 @@ describe("the outcome of a task", () => {
     const { body, files } = encodeOutcome(task, losses);
     expect(body).toBe("Outline:\n1. Tea\n\nArticle:\nTea is…\n\nThat is all.");
     expect(files.map(({ name }) => name)).toEqual(["tea.png", "tea-2.png"]);
-    expect(losses.map(({ reason }) => ruleOf(reason))).toEqual(["artifacts", "artifacts", "fileName", "statusMessage"]);
+    expect(losses.map(({ reason }) => ruleOf(reason))).toEqual(["fileName", "artifacts", "statusMessage"]);
   });
 
   it("is one artifact without its name", () => {
     const { artifacts, status } = task;
     const single = { ...task, artifacts: artifacts?.slice(0, 1) ?? [], status: { state: status.state } };
     expect(encodeOutcome(single, []).body).toBe("1. Tea");
+  });
+
+  it("is the answer of a model without its reasoning", () => {
+    const parts = [{ text: "", metadata: { [EXTENSIONS.reasoning]: "Hm." } }];
+    const reasoning = { artifactId: "reasoning", name: "reasoning", parts, extensions: [EXTENSIONS.reasoning] };
+    const own = { text: "Hm.", metadata: { [EXTENSIONS.reasoning]: true } };
+    const answer = { artifactId: "answer", name: "answer", parts: [own, { text: "Tea." }] };
+    const answered: Task = { ...task, status: { state: "TASK_STATE_COMPLETED" }, artifacts: [reasoning, answer] };
+    const losses: Loss[] = [];
+    expect(encodeOutcome(answered, losses).body).toBe("Tea.");
+    expect(losses.map(({ reason }) => ruleOf(reason))).toEqual(["reasoning", "artifactMembers", "reasoning"]);
   });
 
   it("is only the question while it has not ended", () => {

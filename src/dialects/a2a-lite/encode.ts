@@ -1,5 +1,6 @@
 /** Encodes parts of the model as the text and the files of a post. */
 
+import { EXTENSIONS } from "../../model/extensions.ts";
 import { type Loss, toLoss } from "../../model/loss.ts";
 import { isDataPart, isRawPart, isTextPart, type Message, type Part } from "../../model/message.ts";
 import { isTerminal, type Task } from "../../model/task.ts";
@@ -31,19 +32,22 @@ export function encodeOutcome(task: Task, losses: Loss[]): Content {
   const { artifacts = [], metadata, status } = task;
   if (metadata !== undefined) losses.push(toLoss(LOSSES.taskMembers, "task.metadata"));
   const encoder = new PartEncoder(losses);
-  const shown = isTerminal(status.state) ? artifacts : [];
-  const texts = shown.map(({ description, extensions, metadata: more, name, parts }, index) => {
+  const results = (isTerminal(status.state) ? artifacts : []).flatMap((artifact, index) => {
+    const { description, extensions, metadata: more, name, parts } = artifact;
     const path = `task.artifacts[${index}]`;
+    const text = encoder.encode(parts, path);
     if (description !== undefined || more !== undefined || extensions !== undefined) {
       losses.push(toLoss(LOSSES.artifactMembers, path));
     }
-    if (index > 0) losses.push(toLoss(LOSSES.artifacts, path));
-    const text = encoder.encode(parts, path);
-    return shown.length > 1 && name !== undefined && text !== "" ? `${name}:\n${text}` : text;
+    return text === "" ? [] : [{ name, path, text }];
   });
+  for (const { path } of results.slice(1)) losses.push(toLoss(LOSSES.artifacts, path));
+  const isNamed = results.length > 1;
+  const texts = results.map(({ name, text }) => (isNamed && name !== undefined ? `${name}:\n${text}` : text));
   if (status.message !== undefined) {
-    if (shown.length > 0) losses.push(toLoss(LOSSES.statusMessage, "task.status.message"));
-    texts.push(encoder.encode(status.message.parts, "task.status.message"));
+    const text = encoder.encode(status.message.parts, "task.status.message");
+    if (texts.length > 0 && text !== "") losses.push(toLoss(LOSSES.statusMessage, "task.status.message"));
+    texts.push(text);
   }
   return encoder.content(texts);
 }
@@ -68,7 +72,10 @@ class PartEncoder {
     let data: string | undefined;
     for (const [index, part] of parts.entries()) {
       const at = `${path}.parts[${index}]`;
-      if (part.metadata !== undefined) this.#lose("partMetadata", `${at}.metadata`);
+      const reasoning = part.metadata?.[EXTENSIONS.reasoning];
+      if (reasoning !== undefined) this.#lose("reasoning", at);
+      else if (part.metadata !== undefined) this.#lose("partMetadata", `${at}.metadata`);
+      if (reasoning === true) continue;
       const text = this.#part(part, at);
       if (text === undefined || text === "") continue;
       if (isDataPart(part)) data ??= at;

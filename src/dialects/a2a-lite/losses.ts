@@ -38,10 +38,15 @@ export const LOSSES = {
       "text beyond 200 posts",
       "It is cut off where the network has no files; elsewhere it is sent as a file long before.",
     ],
+    longCard: [
+      "card whose JSON takes more than 6 posts",
+      "Where the network has no files, skills are sent without modes, tags and examples, or else in the prose only.",
+    ],
     cardModes: ["card.skills.inputModes, card.skills.outputModes", "Modes are text, file, image, audio and video."],
   }),
   ...lossRules(DROPPED_SENDING, {
     localFile: ["part.url of a file on this machine", "The peer cannot read it: only its name is sent."],
+    reasoning: ["reasoning in the metadata of a part", "People in a room see the result, not how it came about."],
     partMetadata: ["part.metadata", "Posts have no metadata."],
     partNames: ["part.filename, part.mediaType of text and data", "Only files have a name and a media type."],
     messageMembers: [

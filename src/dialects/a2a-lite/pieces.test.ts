@@ -230,6 +230,14 @@ describe("pieces", () => {
     expect(joiner.add(from("alice"), ...piece("x", 1, 51)).kind).toBe("refused");
   });
 
+  it("of many peers take up bounded memory", () => {
+    const { joiner } = joinerAt({ bytes: 100_000 });
+    for (let index = 0; index < 200; index++) {
+      joiner.add(from(`peer ${index}`), ...piece("x".repeat(10_000), 1, 2));
+      expect(joiner.size).toBeLessThanOrEqual(10);
+    }
+  });
+
   it("of one peer do not displace those of another beyond its share", () => {
     const { joiner } = joinerAt({ messagesPerPeer: 3 });
     joiner.add(from("alice"), ...piece("a", 1, 2));

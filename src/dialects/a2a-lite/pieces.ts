@@ -217,8 +217,9 @@ export interface JoinLimits {
   readonly messagesPerPeer: number;
   readonly messages: number;
   readonly pieces: number;
-  /** Bytes of text of the incomplete messages of a peer. */
+  /** Bytes of text of incomplete messages, per peer and in total. */
   readonly bytesPerPeer: number;
+  readonly bytes: number;
   /** Since the last piece. */
   readonly maxAgeMs: number;
 }
@@ -228,6 +229,7 @@ export const JOIN_LIMITS: JoinLimits = {
   messages: 256,
   pieces: MAX_PIECES + 56,
   bytesPerPeer: 1024 * 1024,
+  bytes: 16 * 1024 * 1024,
   maxAgeMs: 5 * 60_000,
 };
 
@@ -302,7 +304,7 @@ export class PieceJoiner {
 
   /** The oldest messages make room for new ones. */
   #evict(peer: string): void {
-    const { bytesPerPeer, messages, messagesPerPeer } = this.#limits;
+    const { bytes, bytesPerPeer, messages, messagesPerPeer } = this.#limits;
     const own = [...this.#open].filter(([, open]) => open.peer === peer);
     let size = own.reduce((sum, [, open]) => sum + open.size, 0);
     for (const [index, [key, open]] of own.entries()) {
@@ -310,8 +312,11 @@ export class PieceJoiner {
       size -= open.size;
       this.#open.delete(key);
     }
-    for (const key of this.#open.keys()) {
-      if (this.#open.size <= messages) return;
+    let total = 0;
+    for (const open of this.#open.values()) total += open.size;
+    for (const [key, open] of this.#open) {
+      if (this.#open.size <= messages && total <= bytes) return;
+      total -= open.size;
       this.#open.delete(key);
     }
   }
