@@ -4,7 +4,8 @@ import { cases } from "../../model/testing/exploring.ts";
 import type { Post } from "../../wire/channel.ts";
 import type { LiteMessage, Piece } from "./message.ts";
 import { parsePost } from "./parse.ts";
-import { type Joined, MAX_PIECES, PieceJoiner, type PostLimit, splitChat, splitMessage } from "./pieces.ts";
+import { type Joined, PieceJoiner, splitChat, splitMessage } from "./pieces.ts";
+import { MAX_PIECES, type PostLimit } from "./split-text.ts";
 import { anyMessage, anyText } from "./testing/arbitraries.ts";
 
 const IRC: PostLimit = { max: 400, unit: "bytes", singleLine: true, reserve: 20 };
