@@ -102,7 +102,7 @@ describe("bots", () => {
       for (let minute = 0; minute < 9; minute++) await clock.advance(60_000);
       const count = network.posts.length;
       expect(count).toBeGreaterThan(4);
-      expect(count).toBeLessThan(verified ? 20 : 90);
+      expect(count).toBeLessThan(verified ? 20 : 45);
     }
   });
 
@@ -141,6 +141,20 @@ describe("too many messages", () => {
     network.say(ALICE, "[A2A:task id=again]\nHello");
     await rest();
     expect(results()).toHaveLength(12);
+  });
+
+  test("of one person who chats are answered up to twenty in ten minutes, with one notice", async () => {
+    await open({});
+    for (let count = 0; count < 25; count++) {
+      network.say(ALICE, `Hello ${count}`, DIRECT);
+      await clock.advance(2_000);
+    }
+    expect(texts()).toHaveLength(21);
+    expect(texts().at(-1)).toBe("Too many messages: 20 in 10 min are served. Please wait.");
+    await clock.advance(600_000);
+    network.say(ALICE, "Hello again", DIRECT);
+    await rest();
+    expect(texts().at(-1)).toBe("Hello again");
   });
 
   test("that came through too many agents are refused", async () => {

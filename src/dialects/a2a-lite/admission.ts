@@ -8,15 +8,16 @@ interface Window {
   readonly ms: number;
 }
 
+const MINUTE_MS = 60_000;
 /** Messages of one peer that are served. */
 const RATE: Window = { count: 10, ms: 10_000 };
 /** Unmarked messages of one bot that are answered: two agents that chat with each other stop here. */
-const BOT_TURNS: Window = { count: 8, ms: 10 * 60_000 };
+const BOT_TURNS: Window = { count: 8, ms: 10 * MINUTE_MS };
 /** The same for participants that may be people, where the network does not tell. */
-const TURNS: Window = { count: 40, ms: 10 * 60_000 };
+const TURNS: Window = { count: 20, ms: 10 * MINUTE_MS };
 /** Refusals of one unknown peer, and of all of them. */
-const REFUSALS: Window = { count: 1, ms: 10 * 60_000 };
-const ALL_REFUSALS: Window = { count: 10, ms: 60_000 };
+const REFUSALS: Window = { count: 1, ms: 10 * MINUTE_MS };
+const ALL_REFUSALS: Window = { count: 10, ms: MINUTE_MS };
 const MAX_PEERS = 10_000;
 
 /** `notice`: it is not served, and its sender is notified once. */
@@ -65,14 +66,19 @@ export class Admission {
     if (sender.bot && (allowBots === false || (allowBots === "mentions" && !addressed))) return "ignore";
     const peer = this.#peer(sender.id);
     if (kind !== "discover" && !this.#isAllowed(sender)) return this.#refuse(peer);
-    if (kind === "chat" && !this.#take(peer, "turns", sender.bot || peer.isAgent ? BOT_TURNS : TURNS)) return "ignore";
-    if (this.#take(peer, "messages", RATE)) {
-      peer.notified = false;
-      return "serve";
-    }
+    const isAgent = sender.bot || peer.isAgent;
+    const turns = isAgent ? BOT_TURNS : TURNS;
+    if (kind === "chat" && !this.#take(peer, "turns", turns)) return isAgent ? "ignore" : this.#limit(peer, turns);
+    if (!this.#take(peer, "messages", RATE)) return this.#limit(peer, RATE);
+    peer.notified = false;
+    return "serve";
+  }
+
+  #limit(peer: PeerRecord, { count, ms }: Window): Verdict {
     if (peer.notified) return "ignore";
     peer.notified = true;
-    return { notice: `Too many messages: ${RATE.count} in ${RATE.ms / 1_000} s are served. Please wait.` };
+    const time = ms < MINUTE_MS ? `${ms / 1_000} s` : `${ms / MINUTE_MS} min`;
+    return { notice: `Too many messages: ${count} in ${time} are served. Please wait.` };
   }
 
   /** Where the network authenticates no one, a name is as good as an id; elsewhere anyone may take it. */

@@ -137,11 +137,15 @@ class BoundChannel {
     return direct || rooms === undefined || rooms.includes(room);
   }
 
-  /** Only when this post and all before it are served: those that are not are read again after a restart. */
+  /**
+   * When this post and all before it are served: others are read again after a restart. A post that follows at once
+   * stores its own.
+   */
   #moveCursor({ cursor, room }: Post, served: Promise<void>): void {
     const before = this.#served.get(room) ?? Promise.resolve();
     const moved = Promise.all([before, served])
       .then(async () => {
+        if (this.#served.get(room) !== moved) return;
         if (cursor !== undefined && !this.#closed) await this.#conversations.putCursor(room, cursor);
       })
       .catch((error: unknown) => {
