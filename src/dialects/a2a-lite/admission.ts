@@ -9,8 +9,7 @@ interface Window {
 }
 
 const MINUTE_MS = 60_000;
-/** Messages of one peer that are served. */
-const RATE: Window = { count: 10, ms: 10_000 };
+const DEFAULT_RATE = { messages: 10, perMs: 10_000 };
 /** Unmarked messages of one bot that are answered: two agents that chat with each other stop here. */
 const BOT_TURNS: Window = { count: 8, ms: 10 * MINUTE_MS };
 /** The same for participants that may be people, where the network does not tell. */
@@ -26,6 +25,8 @@ type Verdict = "serve" | "ignore" | { readonly notice: string };
 interface AdmissionOptions {
   readonly allowPeers: readonly string[];
   readonly allowBots: boolean | "mentions";
+  /** Messages of one peer that are served. */
+  readonly rate?: { readonly messages: number; readonly perMs: number };
   readonly clock: Clock;
 }
 
@@ -50,10 +51,13 @@ interface PeerRecord {
 export class Admission {
   readonly #options: AdmissionOptions;
   readonly #peers = new Map<string, PeerRecord>();
+  readonly #rate: Window;
   #refusals: number[] = [];
 
   constructor(options: AdmissionOptions) {
     this.#options = options;
+    const { messages, perMs } = options.rate ?? DEFAULT_RATE;
+    this.#rate = { count: messages, ms: perMs };
   }
 
   /** Notes that a participant sends markers. */
@@ -69,7 +73,7 @@ export class Admission {
     const isAgent = sender.bot || peer.isAgent;
     const turns = isAgent ? BOT_TURNS : TURNS;
     if (kind === "chat" && !this.#take(peer, "turns", turns)) return isAgent ? "ignore" : this.#limit(peer, turns);
-    if (!this.#take(peer, "messages", RATE)) return this.#limit(peer, RATE);
+    if (!this.#take(peer, "messages", this.#rate)) return this.#limit(peer, this.#rate);
     peer.notified = false;
     return "serve";
   }

@@ -80,8 +80,11 @@ class BoundChannel {
   async converse(channel: Channel): Promise<Closure> {
     this.#channel = channel;
     this.outbox.attach(channel);
-    for await (const post of channel.posts) if (!this.#closed) this.#receive(post, channel);
-    this.outbox.detach(channel);
+    try {
+      for await (const post of channel.posts) if (!this.#closed) this.#receive(post, channel);
+    } finally {
+      this.outbox.detach(channel);
+    }
     return channel.closed;
   }
 

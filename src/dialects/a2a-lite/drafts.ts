@@ -62,16 +62,21 @@ function toTexts(
   return { texts: split(excerpt, attached), attached };
 }
 
-/** In a room, others must not take it for theirs; a reply shows whose it is. */
+/**
+ * In a room, others must not take it for theirs; a reply shows whose it is. By name: on some networks a participant has
+ * another id for everyone who sees it.
+ */
 function addressTo({ content, to }: Outgoing, { replies }: ChannelAbilities): LiteMessage | string {
   const isShown = to.direct === true || (replies && to.replyTo !== undefined);
-  return typeof content === "string" || isShown || content.to !== undefined ? content : { ...content, to: to.peer.id };
+  return typeof content === "string" || isShown || content.to !== undefined
+    ? content
+    : { ...content, to: to.peer.name };
 }
 
-/** Plain chat without replies names who it is for; some networks show agents nothing else. */
+/** Plain chat without replies names who it is for; some networks show bots nothing else. */
 function needsMention({ content, to }: Outgoing, { replies, seesBots }: ChannelAbilities): boolean {
   if (to.direct === true) return false;
-  return seesBots === "mentions" || (typeof content === "string" && !replies);
+  return (seesBots === "mentions" && to.peer.bot !== false) || (typeof content === "string" && !replies);
 }
 
 function withFiles(message: LiteMessage, body: string, files: readonly DraftFile[]): LiteMessage {

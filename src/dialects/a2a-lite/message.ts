@@ -78,7 +78,12 @@ export interface Address {
   /** The room has no other participant. */
   readonly direct?: boolean;
   /** The participant that it is for. */
-  readonly peer: { readonly id: string; readonly name: string };
+  readonly peer: {
+    readonly id: string;
+    readonly name: string;
+    /** As far as the network says so. */
+    readonly bot?: boolean;
+  };
   /** The post that it answers. */
   readonly replyTo?: string;
 }

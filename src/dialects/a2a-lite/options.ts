@@ -26,6 +26,8 @@ export interface ChannelEntry {
   readonly allowPeers: readonly string[];
   /** Whether posts of bots are read: `mentions` only those that address the agent. */
   readonly allowBots: boolean | "mentions";
+  /** Messages of one peer that are served within this time. Absent: 10 in 10 s. */
+  readonly rate?: { readonly messages: number; readonly perMs: number };
   /** Rooms that are served, besides direct messages. Absent: all that the participant is in. */
   readonly rooms?: readonly string[] | undefined;
   /** Absent: `DEFAULT_POLICY`. */

@@ -14,9 +14,11 @@ import type { ChannelEntry } from "./options.ts";
 import type { ChannelOutbox } from "./outbox.ts";
 import { NOTHING, toOutcome, toProgress } from "./outcome.ts";
 
-/** How often a status may change: where it is edited, and where every status is a post of its own. */
+/** How long a status is shown at least: where it is edited, and where every status is a post of its own. */
 const EDIT_MS = 1_000;
 const REPOST_MS = 10_000;
+/** In posts, so that results find room beside statuses. */
+const POSTS_PER_STATUS = 2;
 
 /** What serving is made of. */
 export interface ServingTools {
@@ -33,9 +35,12 @@ interface ReplyAddress extends Address {
 }
 
 export function addressOf(post: Post, known: KnownTask): ReplyAddress {
-  const { direct, id, room, sender, thread } = post;
-  const peer = { id: sender.id, name: sender.name };
-  return { room, ...(thread !== undefined && { thread }), direct, peer, replyTo: id, known };
+  return { ...toAddress(post), known };
+}
+
+export function toAddress({ direct, id, room, sender, thread }: Post): Address {
+  const peer = { id: sender.id, name: sender.name, bot: sender.bot };
+  return { room, ...(thread !== undefined && { thread }), direct, peer, replyTo: id };
 }
 
 /** The state of a task that is shown while it runs. */
@@ -138,7 +143,7 @@ export class Replies {
     const text = JSON.stringify(content);
     if (text === shown.content) return;
     const isNewState = !edits && shown.state !== task.status.state;
-    const wait = isNewState ? 0 : shown.at + (edits ? EDIT_MS : REPOST_MS) - clock.now();
+    const wait = isNewState ? 0 : shown.at + this.#statusMs() - clock.now();
     shown.state = task.status.state;
     if (wait <= 0) return this.#showStatus(address, shown, content, signal);
     shown.cancel = clock.after(wait, () => {
@@ -181,6 +186,13 @@ export class Replies {
     const { id } = await outbox.send({ to, content, ...omitUndefined({ files, key, edits }) }, signal);
     await conversations.putPost(to.room, id, known);
     return id;
+  }
+
+  #statusMs(): number {
+    const { abilities } = this.#tools.outbox;
+    if (abilities === undefined) return REPOST_MS;
+    const { edits, rate } = abilities;
+    return Math.max(edits ? EDIT_MS : REPOST_MS, (POSTS_PER_STATUS * rate.perMs) / rate.posts);
   }
 
   #shownOf(task: string): Shown {

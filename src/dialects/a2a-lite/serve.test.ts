@@ -73,9 +73,9 @@ describe("a task", () => {
     network.say(ALICE, "[A2A:task id=t1] Hello\\nworld");
     await rest();
     expect(texts()).toEqual([
-      "[A2A:ack task=t1 to=u-alice]",
-      "[A2A:status task=t1 state=accepted to=u-alice]",
-      "[A2A:result task=t1 state=completed to=u-alice] Hello\\nworld",
+      "[A2A:ack task=t1 to=alice]",
+      "[A2A:status task=t1 state=accepted to=alice]",
+      "[A2A:result task=t1 state=completed to=alice] Hello\\nworld",
     ]);
   });
 
@@ -250,7 +250,7 @@ describe("a task", () => {
     await rest();
     const pieces = texts().filter((text) => text.startsWith("[A2A:result"));
     expect(pieces.length).toBeGreaterThan(3);
-    expect(pieces[0]).toMatch(/^\[A2A:result task=t1 state=completed to=u-alice mid=\S+ part=1\/\d+\] word/);
+    expect(pieces[0]).toMatch(/^\[A2A:result task=t1 state=completed to=alice mid=\S+ part=1\/\d+\] word/);
     expect(pieces.map((text) => text.slice(text.indexOf("] ") + 2)).join("")).toBe(long);
   });
 

@@ -15,7 +15,7 @@ import { readFiles } from "./files.ts";
 import type { LiteMessage, Received } from "./message.ts";
 import { DIALECT_NAME } from "./options.ts";
 import { NOTHING } from "./outcome.ts";
-import { addressOf, type Replies, type ServingTools } from "./reply.ts";
+import { addressOf, type Replies, type ServingTools, toAddress } from "./reply.ts";
 import { toLiteState } from "./states.ts";
 
 /** Messages of one peer that wait while an earlier one is served; more are dropped. */
@@ -94,10 +94,11 @@ export class ChannelServer {
       this.#options.admission.noteAgent(post.sender);
       return undefined;
     }
+    const to = parsed.kind === "message" ? parsed.message.to : undefined;
+    const isForOthers = to === undefined ? post.mentions.length > 0 : !isName(to, self);
+    if (isForOthers && !post.direct && !post.mentions.includes(self.id)) return undefined;
     if (parsed.kind === "invalid") return { kind: "invalid", problem: parsed.problem, theirs: parsed.task };
     const message = parsed.message as Request;
-    const isForOthers = message.to === undefined ? post.mentions.length > 0 : !isName(message.to, self);
-    if (isForOthers && !post.direct && !post.mentions.includes(self.id)) return undefined;
     if (message.type === "task") return { kind: "task", message };
     return message.type === "cancel" ? { kind: "cancel", theirs: message.task } : { kind: "discover" };
   }
@@ -261,10 +262,8 @@ export class ChannelServer {
   }
 
   #send(post: Post, content: LiteMessage | string, files: readonly DraftFile[] = []): void {
-    const { direct, id, room, sender, thread } = post;
-    const peer = { id: sender.id, name: sender.name };
-    const to = { room, direct, peer, replyTo: id, ...omitUndefined({ thread }) };
-    const key = digest(room, id, typeof content === "string" ? "chat" : content.type);
+    const to = toAddress(post);
+    const key = digest(post.room, post.id, typeof content === "string" ? "chat" : content.type);
     this.#options.outbox.send({ to, content, files, key }).catch((error: unknown) => {
       this.#options.tools.log.warn({ err: error, channel: this.#options.entry.name }, "An answer could not be posted.");
     });
