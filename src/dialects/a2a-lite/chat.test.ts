@@ -48,6 +48,16 @@ describe("plain language", () => {
     ]);
   });
 
+  test("is for the agent if it replies to one's own request, and not if to another's", async () => {
+    await open({ agent: echo });
+    const asked = network.say(ALICE, "<@u-agent> Hello", MENTION);
+    await rest();
+    network.say(BOB, "I agree", { replyTo: asked.id });
+    network.say(ALICE, "And again", { replyTo: asked.id });
+    await rest();
+    expect(texts()).toEqual(["Hello", "And again"]);
+  });
+
   test("with nothing but a name is ignored", async () => {
     await open({ agent: echo });
     network.say(ALICE, "@agent", MENTION);

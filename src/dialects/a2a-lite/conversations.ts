@@ -64,13 +64,20 @@ export class Conversations {
     return this.#read("talks", keyOf(place));
   }
 
-  /** The task that a post is about. */
-  taskOfPost(room: string, post: string | undefined): Promise<KnownTask | undefined> {
-    return post === undefined ? Promise.resolve(undefined) : this.#read("posts", digest(room, post));
+  /** The task that a post of the agent is about. */
+  async taskOfPost(room: string, post: string | undefined): Promise<KnownTask | undefined> {
+    return post === undefined ? undefined : this.#read("posts", digest(room, post));
   }
 
-  async putTask(place: Place, known: KnownTask): Promise<void> {
+  /** The task that a post began. */
+  async taskOfRequest(room: string, post: string | undefined): Promise<KnownTask | undefined> {
+    return post === undefined ? undefined : this.#read("requests", digest(room, post));
+  }
+
+  /** `request`: the post that began it. */
+  async putTask(place: Place, known: KnownTask, request: string): Promise<void> {
     await Promise.all([
+      this.#put("requests", digest(place.room, request), known),
       this.#put("talks", keyOf(place), known),
       known.theirs === undefined ? undefined : this.#put("tasks", keyOf(place, known.theirs), known),
     ]);

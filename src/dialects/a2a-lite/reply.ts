@@ -4,7 +4,7 @@ import { isObject, type JsonValue, omitUndefined } from "../../model/json.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { Delivery } from "../../model/operation.ts";
 import { isInterrupted, isTerminal, type Task } from "../../model/task.ts";
-import { ChannelError, type Post } from "../../wire/channel.ts";
+import { ChannelError, type DraftFile, type Post } from "../../wire/channel.ts";
 import type { CarrierHost } from "../carrier.ts";
 import type { DialectTools } from "../contract.ts";
 import { toPublicError } from "../shared/errors.ts";
@@ -85,6 +85,8 @@ export class Replies {
       }
     } catch (error) {
       if (!signal.aborted) await this.#fail(delivery, cursor, error);
+    } finally {
+      if (signal.aborted) this.#forget(record.taskId);
     }
   }
 
@@ -113,9 +115,20 @@ export class Replies {
 
   /** How it ended, or what it asks. */
   async #show(address: ReplyAddress, task: Task, last: number, signal: AbortSignal): Promise<void> {
-    this.#shown.get(task.id)?.cancel();
-    this.#shown.delete(task.id);
-    await this.#post(address, this.#outcome(address, task), `${task.id}/${last}`, signal);
+    this.#forget(task.id);
+    const { content, files = [] } = this.#outcome(address, task);
+    const key = `${task.id}/${last}`;
+    try {
+      await this.#post(address, { content, files }, key, signal);
+    } catch (error) {
+      if (!isRefused(error) || files.length === 0) throw error;
+      await this.#post(address, { content: withoutFiles(content, files) }, `${key}/text`, signal);
+    }
+  }
+
+  #forget(task: string): void {
+    this.#shown.get(task)?.cancel();
+    this.#shown.delete(task);
   }
 
   /** Where losses are refused, that is the outcome. */
@@ -170,6 +183,11 @@ export class Replies {
       await conversations.putPosted(task, { acknowledged: true, status: id });
     } catch (error) {
       if (signal.aborted || !(error instanceof ChannelError)) throw error;
+      // It may have been deleted.
+      if (error.code === "refused") {
+        shown.post = undefined;
+        await conversations.putPosted(task, { acknowledged: true });
+      }
     }
   }
 
@@ -205,10 +223,20 @@ export class Replies {
 
   async #fail(delivery: Delivery, cursor: number, error: unknown): Promise<void> {
     if (!(error instanceof ChannelError)) this.#tools.tools.log.warn({ err: error }, "An answer could not be posted.");
-    const isFinal = error instanceof ChannelError && (error.code === "refused" || error.code === "no-access");
-    if (isFinal) await delivery.giveUp(cursor, error.message);
+    if (isRefused(error)) await delivery.giveUp(cursor, error.message);
     else await delivery.retry(cursor, "the channel did not accept it");
   }
+}
+
+function isRefused(error: unknown): error is ChannelError {
+  return error instanceof ChannelError && (error.code === "refused" || error.code === "no-access");
+}
+
+/** Where the network refuses them, the text is still posted. */
+function withoutFiles(content: LiteMessage | string, files: readonly DraftFile[]): LiteMessage | string {
+  const note = `(The network refuses ${files.map(({ name }) => name).join(", ")}.)`;
+  const addNote = (text: string) => (text === "" ? note : `${text}\n\n${note}`);
+  return typeof content === "string" ? addNote(content) : { ...content, body: addNote(content.body) };
 }
 
 /** Undefined for an address of another format. */

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { defineAgent } from "../../agents/define.ts";
 import { FakeClock, settle } from "../../engine/testing/fake-clock.ts";
+import { ChannelError } from "../../wire/channel.ts";
 import { asker, createCounter, echo } from "./testing/agents.ts";
 import { directRoom, MemoryNetwork } from "./testing/memory-network.ts";
 import { AGENT, ALICE, BOB, Stage } from "./testing/stage.ts";
@@ -124,6 +125,33 @@ describe("a task", () => {
     ]);
   });
 
+  test("leaves room for its result where few posts are accepted", async () => {
+    network = new MemoryNetwork({ clock, abilities: { rate: { posts: 20, perMs: 60_000 } } });
+    const { agent, step } = createCounter(100);
+    await open({ agent });
+    network.say(ALICE, "[A2A:task id=t1]\nCount");
+    for (let count = 0; count < 100; count++) {
+      await clock.advance(1_000);
+      step();
+    }
+    await clock.advance(1_000);
+    expect(texts().at(-1)).toBe("[A2A:result task=t1 state=completed]\n100!");
+    expect(texts().length).toBeLessThan(22);
+  });
+
+  test("gets a new status if the old one was deleted", async () => {
+    const { agent, step } = createCounter();
+    await open({ agent });
+    network.say(ALICE, "[A2A:task id=t1]\nCount");
+    await rest();
+    network.failures.push(new ChannelError("refused", "Unknown message."));
+    await clock.advance(2_000);
+    step();
+    await clock.advance(2_000);
+    expect(posted().slice(2)).toMatchObject([{ text: expect.stringContaining("Step 2 of 3") }]);
+    expect(posted().at(-1)).not.toHaveProperty("edits");
+  });
+
   test("shows streamed text in the status", async () => {
     const { agent, step } = createWriter();
     await open({ agent });
@@ -191,6 +219,24 @@ describe("a task", () => {
     expect(texts().at(-1)).toBe("[A2A:result task=t1 state=completed]\nIt is blue.");
   });
 
+  test.each([
+    ["the marker", "[A2A:task id=t1]\nblue"],
+    ["plain language", "blue"],
+  ])("that asks is answered by %s in a thread that begins at its request", async (_, text) => {
+    await open({ agent: asker });
+    const asked = network.say(ALICE, "[A2A:task id=t1]\nPaint");
+    await rest();
+    network.say(BOB, text, { thread: asked.id });
+    await rest();
+    expect(texts().some((one) => one.includes("It is blue."))).toBe(false);
+    network.say(ALICE, text, { thread: asked.id });
+    await rest();
+    expect(posted().at(-1)).toMatchObject({
+      text: "[A2A:result task=t1 state=completed]\nIt is blue.",
+      thread: asked.id,
+    });
+  });
+
   test("is cancelled by the peer that gave it, and by no other", async () => {
     const { agent } = createCounter();
     await open({ agent });
@@ -239,6 +285,15 @@ describe("a task", () => {
     expect(result?.files.map(({ bytes: sent, name }) => [name, Buffer.from(sent).toString()])).toEqual([
       ["out.txt", "in.txt: from alice"],
     ]);
+  });
+
+  test("has its text if the network refuses its files", async () => {
+    await open({ agent: fileAgent });
+    network.say(ALICE, "[A2A:task id=t1]\nRead");
+    await settle(1);
+    network.failures.push("keep", "keep", new ChannelError("refused", "No files today."));
+    await rest();
+    expect(texts().at(-1)).toBe("[A2A:result task=t1 state=completed]\nHere.\n\n(The network refuses out.txt.)");
   });
 
   test("has the text of its files where there are none, in pieces", async () => {

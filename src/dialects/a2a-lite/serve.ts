@@ -103,13 +103,28 @@ export class ChannelServer {
     return message.type === "cancel" ? { kind: "cancel", theirs: message.task } : { kind: "discover" };
   }
 
-  /** A reply to a post of the agent, or the answer to its question in a thread. */
+  /** A reply to a post of the agent or to the peer's own request, or the answer to a question in a thread. */
   async #isExpected(post: Post): Promise<boolean> {
-    if ((await this.#conversations.taskOfPost(post.room, post.replyTo)) !== undefined) return true;
-    if (post.thread === undefined) return false;
-    const known = await this.#conversations.newestTask(placeOf(post));
-    const task = known && (await this.#get(known.task));
+    const { replied, known } = await this.#conversationOf(post);
+    if (replied !== undefined) return true;
+    if (known === undefined || post.thread === undefined) return false;
+    const task = await this.#get(known.task);
     return task !== undefined && isInterrupted(task.status.state);
+  }
+
+  /** `replied`: the task that it replies to; `known`: the one of the same peer that it continues. */
+  async #conversationOf(post: Post): Promise<{ readonly replied?: KnownTask; readonly known?: KnownTask }> {
+    const { replyTo, room, sender, thread } = post;
+    const conversations = this.#conversations;
+    const isOwn = (about: KnownTask | undefined) => (about?.peer === sender.id ? about : undefined);
+    const replied =
+      (await conversations.taskOfPost(room, replyTo)) ?? isOwn(await conversations.taskOfRequest(room, replyTo));
+    const known =
+      isOwn(replied) ??
+      (await conversations.newestTask(placeOf(post))) ??
+      isOwn(await conversations.taskOfPost(room, thread)) ??
+      isOwn(await conversations.taskOfRequest(room, thread));
+    return omitUndefined({ replied, known });
   }
 
   async #answer(asked: Asked, received: Received, self: Participant): Promise<void> {
@@ -134,8 +149,14 @@ export class ChannelServer {
     const fingerprint = digest(message.body, message.skill, ...names);
     const known = await this.#find(post, message.id);
     const task = known && (await this.#get(known.task));
-    const details = { theirs: message.id, fingerprint, skill: message.skill, hops: message.hops };
-    if (known === undefined || task === undefined) return this.#begin(message.body, received, details, known?.task);
+    const details = {
+      theirs: message.id,
+      fingerprint,
+      skill: message.skill,
+      priority: message.priority,
+      hops: message.hops,
+    };
+    if (known === undefined || task === undefined) return this.#begin(message.body, received, details);
     const isRepeated = known.fingerprint === fingerprint;
     const { state } = task.status;
     if (isTerminal(state) && !isRepeated) return this.#begin(message.body, received, details);
@@ -147,8 +168,7 @@ export class ChannelServer {
   /** People answer, cancel and ask in plain language. */
   async #chat(text: string, received: Received): Promise<void> {
     const { post } = received;
-    const replied = await this.#conversations.taskOfPost(post.room, post.replyTo);
-    const known = replied?.peer === post.sender.id ? replied : await this.#conversations.newestTask(placeOf(post));
+    const { known, replied } = await this.#conversationOf(post);
     const task = known && (await this.#get(known.task));
     if (known !== undefined && task !== undefined && !isTerminal(task.status.state)) {
       if (CANCEL.test(text)) return this.#cancel(known, post, known.theirs);
@@ -157,21 +177,15 @@ export class ChannelServer {
     return this.#begin(text, received, omitUndefined({ contextId: replied?.contextId }));
   }
 
-  /** The task is known under the peer's id before it exists, so that the same post never begins two. */
-  async #begin(
-    text: string,
-    received: Received,
-    details: TaskDetails,
-    id = this.#options.tools.ids.task(),
-  ): Promise<void> {
+  /** The task is known under the peer's id before it exists, and its id is that of the post: it begins once. */
+  async #begin(text: string, received: Received, details: TaskDetails): Promise<void> {
     const { post } = received;
     const { theirs, fingerprint, contextId = this.#contextOf(post) } = details;
+    const message = await this.#message(text, received, details);
+    const id = message.messageId;
     const known = { task: id, contextId, peer: post.sender.id, ...omitUndefined({ theirs, fingerprint }) };
-    await Promise.all([
-      this.#conversations.putTask(placeOf(post), known),
-      this.#conversations.putPost(post.room, post.id, known),
-    ]);
-    await this.#dispatch({ ...(await this.#message(text, received, details)), contextId }, known, post, details, id);
+    await this.#conversations.putTask(placeOf(post), known, post.id);
+    await this.#dispatch({ ...message, contextId }, known, post, details, id);
   }
 
   async #continue(text: string, received: Received, known: KnownTask, details: TaskDetails = {}): Promise<void> {
@@ -179,14 +193,14 @@ export class ChannelServer {
     await this.#dispatch(message, known, received.post, details);
   }
 
-  async #message(text: string, { files, post }: Received, { skill }: TaskDetails): Promise<Message> {
+  async #message(text: string, { files, post }: Received, { priority, skill }: TaskDetails): Promise<Message> {
     const { entry, tools } = this.#options;
     const parts = [...decodeBody(text), ...(await readFiles(files, tools.clock))];
     return {
       messageId: digest(entry.name, post.room, post.id),
       role: "ROLE_USER",
       parts: parts.length === 0 ? [{ text }] : parts,
-      ...(skill !== undefined && { metadata: { skill } }),
+      ...((skill !== undefined || priority !== undefined) && { metadata: omitUndefined({ skill, priority }) }),
     };
   }
 
@@ -224,11 +238,8 @@ export class ChannelServer {
   async #find(post: Post, theirs: string): Promise<KnownTask | undefined> {
     const known = await this.#conversations.taskOf(placeOf(post), theirs);
     if (known !== undefined) return known;
-    for (const id of [post.replyTo, post.thread]) {
-      const about = await this.#conversations.taskOfPost(post.room, id);
-      if (about?.theirs === theirs && about.peer === post.sender.id) return about;
-    }
-    return undefined;
+    const { known: about } = await this.#conversationOf(post);
+    return about?.theirs === theirs ? about : undefined;
   }
 
   async #get(id: string): Promise<Task | undefined> {
@@ -305,6 +316,7 @@ interface TaskDetails {
   readonly theirs?: string;
   readonly fingerprint?: string;
   readonly skill?: string | undefined;
+  readonly priority?: string | undefined;
   readonly hops?: number | undefined;
   readonly contextId?: string;
 }

@@ -65,8 +65,8 @@ export function directRoom(one: string, other: string): string {
 export class MemoryNetwork {
   readonly abilities: ChannelAbilities;
   readonly posts: RawPost[] = [];
-  /** Rejects the next posts of channels, the first one first; `lost`: it has arrived, but its sender does not know. */
-  readonly failures: (Error | "lost")[] = [];
+  /** Of the next posts of channels; `lost`: it has arrived, but its sender does not know; `keep`: it does not fail. */
+  readonly failures: (Error | "lost" | "keep")[] = [];
   readonly #options: NetworkOptions;
   readonly #connections = new Set<MemoryChannel>();
   readonly #members = new Map<string, Member>();
