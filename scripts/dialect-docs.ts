@@ -70,7 +70,7 @@ function placesRow({ name, serving, calling }: Dialect): string[] {
     ...(serving.jsonRpc === undefined ? [] : ["`POST B`"]),
     ...(serving.http ?? []).map(({ prefix }) => `\`B/${prefix}\``),
     ...(serving.rpc === undefined ? [] : [`gRPC \`${serving.rpc.service}\``]),
-    ...(serving.carriers === undefined ? [] : ["configured links"]),
+    ...(serving.carriers === undefined ? [] : ["configured connections"]),
   ];
   const called = calling.map((one) => (one.carrier === "link" ? "a link" : `\`${one.binding}\``));
   const inCard = serving.interfaces?.(PLACE).length ?? 0;

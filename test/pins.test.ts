@@ -99,6 +99,7 @@ describe("the package", () => {
       "tasks-rest",
       "xiaoyi-http",
       "xiaoyi-link",
+      "a2a-lite",
     ]);
   });
 });

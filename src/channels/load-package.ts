@@ -20,3 +20,15 @@ export async function loadPackage<T>(
     throw new MissingPackageError(network.title, network.packages, { cause: error });
   }
 }
+
+/** Packages of a network that cannot be imported. */
+export function missingPackages({ packages }: { readonly packages: readonly string[] }): readonly string[] {
+  return packages.filter((name) => {
+    try {
+      import.meta.resolve(name);
+      return false;
+    } catch {
+      return true;
+    }
+  });
+}

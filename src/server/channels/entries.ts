@@ -1,11 +1,36 @@
 /** Entries of `channels`, in a configuration and as options of `serve`. */
 
+import type { dingtalk } from "../../channels/dingtalk.ts";
+import type { discord } from "../../channels/discord.ts";
+import type { feishu } from "../../channels/feishu.ts";
+import type { irc } from "../../channels/irc.ts";
+import type { matrix } from "../../channels/matrix.ts";
+import type { mqtt } from "../../channels/mqtt.ts";
 import type { Network } from "../../channels/network.ts";
 import { NETWORKS } from "../../channels/networks.ts";
+import type { telegram } from "../../channels/telegram.ts";
+import type { terminal } from "../../channels/terminal.ts";
+import type { wecom } from "../../channels/wecom.ts";
+import type { xmpp } from "../../channels/xmpp.ts";
 import { fieldsOf } from "../../model/json.ts";
 
-/** One agent on one chat network, whose settings are the member of its name: `{ irc: { … }, agent: "helper" }`. */
-export interface ChannelEntryOptions {
+type SettingsOf<N> = N extends Network<infer Settings> ? Settings : never;
+
+interface NetworkSettings {
+  readonly irc?: SettingsOf<typeof irc>;
+  readonly xmpp?: SettingsOf<typeof xmpp>;
+  readonly mqtt?: SettingsOf<typeof mqtt>;
+  readonly matrix?: SettingsOf<typeof matrix>;
+  readonly telegram?: SettingsOf<typeof telegram>;
+  readonly discord?: SettingsOf<typeof discord>;
+  readonly feishu?: SettingsOf<typeof feishu>;
+  readonly dingtalk?: SettingsOf<typeof dingtalk>;
+  readonly wecom?: SettingsOf<typeof wecom>;
+  readonly terminal?: SettingsOf<typeof terminal>;
+}
+
+/** One agent on one chat network, with the settings under its name: `{ irc: { … }, agent: "helper" }`. */
+export interface ChannelEntryOptions extends NetworkSettings {
   readonly agent: string;
   /** Ids of those who may give the agent work; `"*"` is everyone. Default: none. */
   readonly allowPeers?: readonly string[] | "*";

@@ -131,10 +131,10 @@ export function createMonitoringRoutes(options: MonitoringOptions) {
   ]);
 }
 
-/** Plural of the dialect's name. */
+/** Named after the dialect: `xiaoyi_links`, `a2a_lite_connections`. */
 function connectionGauges(states: ReturnType<Carriers["states"]>) {
   const gauges = [...states].flatMap(([dialect, own]) => {
-    const name = `${dialect.replaceAll("-", "_")}s`;
+    const name = `${dialect.replaceAll("-", "_")}${dialect.endsWith("link") ? "s" : "_connections"}`;
     const up = own.filter((state) => state === "up").length;
     return [
       [name, { help: `Connections of ${dialect} that are configured.`, value: own.length }],

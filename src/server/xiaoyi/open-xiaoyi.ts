@@ -1,6 +1,5 @@
 /** Creates the Xiaoyi dialects from a server's options. */
 
-import { identifiesCallers } from "../../auth/verify/create-authenticator.ts";
 import type { Carrier, CarrierHost, Records } from "../../dialects/carrier.ts";
 import type { Dialect, DialectTools } from "../../dialects/contract.ts";
 import { DEFAULT_LANGUAGE, type Language } from "../../dialects/xiaoyi/phone-texts.ts";
@@ -9,10 +8,10 @@ import { createFileUploads, type UploadAccount } from "../../dialects/xiaoyi/upl
 import { type Access, createXiaoyiHttp, DIALECT_NAME, type Entry } from "../../dialects/xiaoyi-http/index.ts";
 import { xiaoyiLink } from "../../dialects/xiaoyi-link/index.ts";
 import type { BackoffPolicy } from "../../model/backoff.ts";
-import { ANONYMOUS } from "../../model/caller.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Log } from "../../model/ports.ts";
+import { defaultOwner } from "../access/default-owner.ts";
 import type { ServeOptions } from "../options.ts";
 import { type AccountServer, createAccountExchange, createBindings } from "./accounts.ts";
 import { dialInsOf } from "./dial-in-agent.ts";
@@ -139,7 +138,7 @@ export function createXiaoyi(tools: DialectTools, options: XiaoyiServeOptions): 
   const { agents, xiaoyi: { files = {}, http = [], links = [] } = {} } = options;
   const location = storeLocation(options);
   const dialIns = dialInsOf(agents);
-  const owners = defaultOwner(options);
+  const owners = defaultOwner(options, "xiaoyi");
   let opened: CarrierHost | undefined;
   const host = (): CarrierHost => {
     if (opened === undefined) throw new ProtocolError("UNAVAILABLE", "The server has not started.");
@@ -176,15 +175,6 @@ export function createXiaoyi(tools: DialectTools, options: XiaoyiServeOptions): 
   }
 
   return [xiaoyiHttp, { ...xiaoyiLink, serving: { carriers, close: () => phones.stop() } }];
-}
-
-/** If all callers are anonymous, tasks from a phone can be read by other clients. */
-function defaultOwner({
-  auth = {},
-  authenticate,
-}: Pick<XiaoyiServeOptions, "auth" | "authenticate">): (agent: string) => string {
-  const identifies = authenticate !== undefined || identifiesCallers(auth);
-  return (agent) => (identifies ? `xiaoyi:${agent}` : ANONYMOUS.owner);
 }
 
 function storeLocation({ baseDirectory = process.cwd(), store }: Pick<XiaoyiServeOptions, "baseDirectory" | "store">) {

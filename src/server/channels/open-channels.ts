@@ -1,0 +1,46 @@
+/** Agents in chat channels. */
+
+import { MissingPackageError, missingPackages } from "../../channels/load-package.ts";
+import { createChannelCarrier } from "../../dialects/a2a-lite/bind-channel.ts";
+import { createChannelCalls } from "../../dialects/a2a-lite/call/calls.ts";
+import type { Carrier, CarrierHost } from "../../dialects/carrier.ts";
+import type { DialectTools } from "../../dialects/contract.ts";
+import type { Channel } from "../../wire/channel.ts";
+import { DEFAULT_RATE, DEFAULT_TIMEOUT_MS, type OpenableEntry } from "./entries.ts";
+
+interface ChannelsContext {
+  readonly tools: DialectTools;
+  readonly host: CarrierHost;
+  /** The default owner of an agent's tasks on a network. */
+  readonly defaultOwner: (network: string, agent: string) => string;
+}
+
+/** Creates one carrier per entry. Throws a MissingPackageError. */
+export function openChannels(
+  entries: readonly OpenableEntry[],
+  { defaultOwner, host, tools }: ChannelsContext,
+): readonly Carrier<Channel>[] {
+  const { clock, ids, log } = tools;
+  return entries.map(({ entry, network, route, settings }) => {
+    const { agent, allowBots = false, allowPeers = [], owner = defaultOwner(network.name, agent) } = entry;
+    const { rate = DEFAULT_RATE, timeoutMs = DEFAULT_TIMEOUT_MS } = entry;
+    if (missingPackages(network).length > 0) throw new MissingPackageError(network.title, network.packages);
+    return createChannelCarrier(
+      {
+        name: route,
+        network: network.name,
+        label: network.title,
+        agent,
+        caller: { owner, authenticated: true },
+        allowPeers: allowPeers === "*" ? ["*"] : allowPeers,
+        allowBots,
+        rate,
+        rooms: network.rooms(settings),
+        open: (options) => network.open(settings, options, { clock, log, uniqueId: ids.message }),
+        calls: (own) => createChannelCalls(own, { timeoutMs }),
+      },
+      host,
+      tools,
+    );
+  });
+}
