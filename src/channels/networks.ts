@@ -7,6 +7,7 @@ import { irc } from "./irc.ts";
 import { matrix } from "./matrix.ts";
 import { mqtt } from "./mqtt.ts";
 import type { Network } from "./network.ts";
+import { slack } from "./slack.ts";
 import { telegram } from "./telegram.ts";
 import { terminal } from "./terminal.ts";
 import { wecom } from "./wecom.ts";
@@ -19,6 +20,7 @@ export const NETWORKS: readonly Network[] = [
   matrix,
   telegram,
   discord,
+  slack,
   feishu,
   dingtalk,
   wecom,
