@@ -34,6 +34,19 @@ const settingsSchema = z.strictObject({
 
 type DingtalkSettings = z.infer<typeof settingsSchema>;
 
+const ABILITIES: ChannelAbilities = {
+  // 20,000 bytes with the names of those who are mentioned.
+  text: { max: 18_000, unit: "bytes" },
+  lines: true,
+  maxFileBytes: 0,
+  edits: false,
+  replies: false,
+  seesBots: "none",
+  // More are refused for ten minutes.
+  rate: { posts: 20, perMs: 60_000 },
+  history: false,
+};
+
 export const dingtalk: Network<DingtalkSettings> = {
   name: "dingtalk",
   title: "DingTalk",
@@ -49,20 +62,8 @@ export const dingtalk: Network<DingtalkSettings> = {
     "版本管理与发布: 创建新版本 and publish it.",
     "In a group: 群设置 → 机器人 → 添加机器人 → 企业机器人. People address it with @; it does not see posts of other bots.",
   ],
+  abilities: ABILITIES,
   open,
-};
-
-const ABILITIES: ChannelAbilities = {
-  // 20,000 bytes with the names of those who are mentioned.
-  text: { max: 18_000, unit: "bytes" },
-  lines: true,
-  maxFileBytes: 0,
-  edits: false,
-  replies: false,
-  seesBots: "none",
-  // More are refused for ten minutes.
-  rate: { posts: 20, perMs: 60_000 },
-  history: false,
 };
 
 const CONNECT_TIMEOUT_MS = 20_000;

@@ -30,6 +30,21 @@ const settings = z.strictObject({
 });
 type Settings = z.infer<typeof settings>;
 
+const MAX_CONTENT = 2_000;
+/** Mentions are part of the content: four fit. */
+const MENTION_SPACE = 100;
+
+const abilities: ChannelAbilities = {
+  text: { max: MAX_CONTENT - MENTION_SPACE, unit: "characters" },
+  lines: true,
+  maxFileBytes: 10 * 1024 * 1024,
+  edits: true,
+  replies: true,
+  seesBots: "all",
+  rate: { posts: 5, perMs: 5_000 },
+  history: true,
+};
+
 export const discord: Network<Settings> = {
   name: "discord",
   title: "Discord",
@@ -45,12 +60,10 @@ export const discord: Network<Settings> = {
     "To read only some channels: User Settings → Advanced → Developer Mode, then Copy Channel ID in the channel's menu, into `rooms`.",
     "The bot sees posts of other bots. Whether it answers them is decided by `allowBots`.",
   ],
+  abilities,
   open,
 };
 
-const MAX_CONTENT = 2_000;
-/** Mentions are part of the content: four fit. */
-const MENTION_SPACE = 100;
 const PAGE = 100;
 const MAX_PAGES = 10;
 const MAX_NONCE = 25;
@@ -58,17 +71,6 @@ const SNOWFLAKE = /^\d{1,20}$/;
 /** Messages of people and bots; the others are notices of Discord itself. */
 const DEFAULT_TYPE = 0;
 const REPLY_TYPE = 19;
-
-const abilities: ChannelAbilities = {
-  text: { max: MAX_CONTENT - MENTION_SPACE, unit: "characters" },
-  lines: true,
-  maxFileBytes: 10 * 1024 * 1024,
-  edits: true,
-  replies: true,
-  seesBots: "all",
-  rate: { posts: 5, perMs: 5_000 },
-  history: true,
-};
 
 async function open(settings: Settings, { cursors, signal }: ChannelOptions, tools: ChannelTools): Promise<Channel> {
   const library = await loadPackage(discord, () => import("discord.js"));

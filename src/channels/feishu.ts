@@ -40,6 +40,19 @@ const settingsSchema = z.strictObject({
 
 type FeishuSettings = z.infer<typeof settingsSchema>;
 
+const ABILITIES: ChannelAbilities = {
+  // A rich text has 30 KB with its JSON.
+  text: { max: 24_000, unit: "bytes" },
+  lines: true,
+  maxFileBytes: 30 * 1024 * 1024,
+  edits: true,
+  replies: true,
+  seesBots: "mentions",
+  // Five per second, which all bots of a group share.
+  rate: { posts: 2, perMs: 1_000 },
+  history: false,
+};
+
 export const feishu: Network<FeishuSettings> = {
   name: "feishu",
   title: "Feishu/Lark",
@@ -55,20 +68,8 @@ export const feishu: Network<FeishuSettings> = {
     "版本管理与发布 (Version Management & Release): 创建版本 and publish it; nothing above is in force before.",
     "In a group: 设置 → 群机器人 → 添加机器人. Its chat id is 设置 → 会话 ID, for `rooms`.",
   ],
+  abilities: ABILITIES,
   open,
-};
-
-const ABILITIES: ChannelAbilities = {
-  // A rich text has 30 KB with its JSON.
-  text: { max: 24_000, unit: "bytes" },
-  lines: true,
-  maxFileBytes: 30 * 1024 * 1024,
-  edits: true,
-  replies: true,
-  seesBots: "mentions",
-  // Five per second, which all bots of a group share.
-  rate: { posts: 2, perMs: 1_000 },
-  history: false,
 };
 
 const REQUEST_TIMEOUT_MS = 30_000;

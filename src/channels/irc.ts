@@ -60,6 +60,18 @@ const settings = z.strictObject({
 
 type IrcSettings = z.infer<typeof settings>;
 
+const ABILITIES: ChannelAbilities = {
+  // With names of usual length.
+  text: { max: 380, unit: "bytes" },
+  lines: false,
+  maxFileBytes: 0,
+  edits: false,
+  replies: false,
+  seesBots: "all",
+  rate: { posts: 5, perMs: 5_000 },
+  history: false,
+};
+
 export const irc: Network<IrcSettings> = {
   name: "irc",
   title: "IRC",
@@ -77,6 +89,7 @@ export const irc: Network<IrcSettings> = {
     "Put the channels into `channels`. In YAML, `#name` has to be quoted; `name` is enough.",
     "Peers in `allowPeers` are nicks, or `$a:<account>` where the server names the accounts of senders.",
   ],
+  abilities: ABILITIES,
   async open(options, { signal }, tools) {
     const { default: library } = await loadPackage(irc, () => import("irc-framework"));
     if (signal.aborted) throw new DialError("stopped", "The connection was stopped.");
@@ -179,16 +192,7 @@ function createChannel(client: Client, options: IrcSettings, mask: string, tools
   const rooms = options.channels.map(toName);
   const unconfirmed = new Map<string, Unconfirmed>();
   let disconnected = false;
-  const abilities: ChannelAbilities = {
-    text: { max: maxTextBytes(client, rooms, mask), unit: "bytes" },
-    lines: false,
-    maxFileBytes: 0,
-    edits: false,
-    replies: false,
-    seesBots: "all",
-    rate: { posts: 5, perMs: 5_000 },
-    history: false,
-  };
+  const abilities = { ...ABILITIES, text: { max: maxTextBytes(client, rooms, mask), unit: "bytes" } } as const;
 
   const queue = createPostQueue(() => {
     for (const { reject } of unconfirmed.values())

@@ -33,6 +33,20 @@ const settingsSchema = z.strictObject({
 
 type MatrixSettings = z.infer<typeof settingsSchema>;
 
+const ABILITIES: ChannelAbilities = {
+  // An event has 65,536 bytes with all that the server adds; escaping may double the text.
+  text: { max: 30_000, unit: "bytes" },
+  lines: true,
+  // Where the homeserver does not say more or less.
+  maxFileBytes: 10 * 1024 * 1024,
+  edits: true,
+  replies: true,
+  seesBots: "all",
+  // Servers choose it and say so by 429; Synapse accepts ten at once by default.
+  rate: { posts: 10, perMs: 10_000 },
+  history: true,
+};
+
 export const matrix: Network<MatrixSettings> = {
   name: "matrix",
   title: "Matrix",
@@ -46,6 +60,7 @@ export const matrix: Network<MatrixSettings> = {
     "Copy «Homeserver is …» of the same page into `homeserver`.",
     "Create the room with «Enable end-to-end encryption» switched off (it cannot be switched off later), invite the account, and copy «Room settings → Advanced → Internal room ID», or an alias, into `rooms`.",
   ],
+  abilities: ABILITIES,
   open,
 };
 
@@ -86,18 +101,7 @@ class MatrixChannel implements Channel {
 
   constructor({ api, id, maxFileBytes, name, rooms, start }: Opened, tools: ChannelTools) {
     this.self = { id, name };
-    this.abilities = {
-      // An event has 65,536 bytes with all that the server adds; escaping may double the text.
-      text: { max: 30_000, unit: "bytes" },
-      lines: true,
-      maxFileBytes,
-      edits: true,
-      replies: true,
-      seesBots: "all",
-      // Servers choose it and say so by 429; Synapse accepts ten at once by default.
-      rate: { posts: 10, perMs: 10_000 },
-      history: true,
-    };
+    this.abilities = { ...ABILITIES, maxFileBytes };
     this.posts = this.#queue.posts;
     this.closed = this.#queue.closed;
     this.#api = api;
@@ -170,10 +174,8 @@ async function displayNameOf(api: MatrixApi, id: string, signal: AbortSignal): P
 
 async function uploadLimit(api: MatrixApi, signal: AbortSignal): Promise<number> {
   const limits = await api.find<{ "m.upload.size"?: number }>("v1/media/config", signal);
-  return limits?.["m.upload.size"] ?? DEFAULT_MAX_FILE_BYTES;
+  return limits?.["m.upload.size"] ?? ABILITIES.maxFileBytes;
 }
-
-const DEFAULT_MAX_FILE_BYTES = 10 * 1024 * 1024;
 
 function toDialError(error: unknown, signal: AbortSignal): DialError {
   if (error instanceof DialError) return error;

@@ -42,6 +42,17 @@ const settings = z.strictObject({
 
 type MqttSettings = z.infer<typeof settings>;
 
+const ABILITIES: ChannelAbilities = {
+  text: { max: MAX_TEXT_BYTES, unit: "bytes" },
+  lines: true,
+  maxFileBytes: 0,
+  edits: false,
+  replies: false,
+  seesBots: "all",
+  rate: { posts: 100, perMs: 1_000 },
+  history: true,
+};
+
 export const mqtt: Network<MqttSettings> = {
   name: "mqtt",
   title: "MQTT",
@@ -57,6 +68,7 @@ export const mqtt: Network<MqttSettings> = {
     "Choose a `name` that no other client has. The broker should allow publishing to `<room>/<name>` to this user only: else anyone can post under the name.",
     "Put topics into `rooms`. Participants write `@name` to address one of them.",
   ],
+  abilities: ABILITIES,
   async open(options, { signal }, tools) {
     const { connect } = await loadPackage(mqtt, () => import("mqtt"));
     const dial = async (version: 4 | 5): Promise<Session> => {
@@ -142,16 +154,10 @@ function toDialError(error: Error & { readonly code?: unknown }): DialError {
 
 function createChannel(session: Session, { name, rooms }: MqttSettings, tools: ChannelTools): Channel {
   const { client, kept, maxPacketBytes } = session;
-  const abilities: ChannelAbilities = {
+  const abilities = {
+    ...ABILITIES,
     text: { max: Math.min(MAX_TEXT_BYTES, maxPacketBytes - RESERVE_BYTES), unit: "bytes" },
-    lines: true,
-    maxFileBytes: 0,
-    edits: false,
-    replies: false,
-    seesBots: "all",
-    rate: { posts: 100, perMs: 1_000 },
-    history: true,
-  };
+  } as const;
   const queue = createPostQueue(
     () =>
       new Promise((resolve) => {

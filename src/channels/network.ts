@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { Clock, Log } from "../model/ports.ts";
-import type { Channel, ChannelOptions } from "../wire/channel.ts";
+import type { Channel, ChannelAbilities, ChannelOptions } from "../wire/channel.ts";
 
 /** What a network needs of the process that uses it. */
 export interface ChannelTools {
@@ -25,6 +25,8 @@ export interface Network<Settings = unknown> {
   rooms(settings: Settings): readonly string[] | undefined;
   /** How to obtain what the settings need, step by step, with the field names of the vendor's console. */
   readonly setup: readonly string[];
+  /** As far as they are known before a channel is open: servers may allow more or less. */
+  readonly abilities: ChannelAbilities;
   /**
    * Connects once; the caller reconnects. Rejects with a DialError, and with a MissingPackageError if a package is not
    * installed.

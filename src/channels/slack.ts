@@ -47,6 +47,24 @@ const SCOPES = [
   "files:write",
 ];
 
+/** Longer texts than 4,000 characters are not advised, and cut at 40,000. */
+const MAX_TEXT = 4_000;
+/** Mentions are part of the text: six fit. */
+const MENTION_SPACE = 100;
+
+const abilities: ChannelAbilities = {
+  text: { max: MAX_TEXT - MENTION_SPACE, unit: "characters" },
+  lines: true,
+  // Slack allows more, but files are kept in memory.
+  maxFileBytes: 50 * 1024 * 1024,
+  edits: true,
+  // A reply is a thread, which belongs to its first message.
+  replies: false,
+  seesBots: "all",
+  rate: { posts: 1, perMs: 1_000 },
+  history: true,
+};
+
 export const slack: Network<Settings> = {
   name: "slack",
   title: "Slack",
@@ -64,29 +82,13 @@ export const slack: Network<Settings> = {
     "OAuth & Permissions → Install to Workspace, and copy the Bot User OAuth Token (xoxb-…) into `botToken`. After a change of scopes or events the app has to be installed again.",
     "Add the app to a channel: /invite @its-name there. To read only some channels: Open channel details → Channel ID, into `rooms`.",
   ],
+  abilities,
   open,
 };
 
-/** Longer texts than 4,000 characters are not advised, and cut at 40,000. */
-const MAX_TEXT = 4_000;
-/** Mentions are part of the text: six fit. */
-const MENTION_SPACE = 100;
 const REQUEST_TIMEOUT_MS = 30_000;
 /** Slack shares uploaded files a moment after it has accepted them. */
 const SHARE_TIMEOUT_MS = 15_000;
-
-const abilities: ChannelAbilities = {
-  text: { max: MAX_TEXT - MENTION_SPACE, unit: "characters" },
-  lines: true,
-  // Slack allows more, but files are kept in memory.
-  maxFileBytes: 50 * 1024 * 1024,
-  edits: true,
-  // A reply is a thread, which belongs to its first message.
-  replies: false,
-  seesBots: "all",
-  rate: { posts: 1, perMs: 1_000 },
-  history: true,
-};
 
 async function open(settings: Settings, { cursors, signal }: ChannelOptions, tools: ChannelTools): Promise<Channel> {
   const library = await loadPackage(slack, () => import("@slack/web-api"));

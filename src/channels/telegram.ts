@@ -32,6 +32,23 @@ const settings = z.strictObject({
 });
 type Settings = z.infer<typeof settings>;
 
+const MAX_TEXT = 4_096;
+/** Mentions are part of the text: two fit. */
+const MENTION_SPACE = 96;
+
+const abilities: ChannelAbilities = {
+  text: { max: MAX_TEXT - MENTION_SPACE, unit: "characters" },
+  lines: true,
+  // A bot may send 50 MB, but other bots can download 20 MB.
+  maxFileBytes: 20_000_000,
+  edits: true,
+  replies: true,
+  seesBots: "mentions",
+  // That of groups; private chats allow one per second.
+  rate: { posts: 20, perMs: 60_000 },
+  history: true,
+};
+
 export const telegram: Network<Settings> = {
   name: "telegram",
   title: "Telegram",
@@ -46,30 +63,15 @@ export const telegram: Network<Settings> = {
     "One process at a time can receive the posts of a bot, and none while a webhook is set for it (deleteWebhook removes it).",
     "To read only some groups: their ids, which begin with -100, into `rooms`. `dragoman channels test telegram` shows the ids of groups in which somebody writes.",
   ],
+  abilities,
   open,
 };
 
 const API_ROOT = "https://api.telegram.org";
-const MAX_TEXT = 4_096;
 const MAX_CAPTION = 1_024;
-/** Mentions are part of the text: two fit. */
-const MENTION_SPACE = 96;
 const MAX_ALBUM = 10;
 const POLL_SECONDS = 30;
 const CONFIRM_MS = 3_000;
-
-const abilities: ChannelAbilities = {
-  text: { max: MAX_TEXT - MENTION_SPACE, unit: "characters" },
-  lines: true,
-  // A bot may send 50 MB, but other bots can download 20 MB.
-  maxFileBytes: 20_000_000,
-  edits: true,
-  replies: true,
-  seesBots: "mentions",
-  // That of groups; private chats allow one per second.
-  rate: { posts: 20, perMs: 60_000 },
-  history: true,
-};
 
 async function open(settings: Settings, { signal }: ChannelOptions): Promise<Channel> {
   const { token } = settings;

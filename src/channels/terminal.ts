@@ -72,6 +72,7 @@ export function createTerminal(streams: () => Streams): Network<TerminalSettings
       "One agent gets all lines. With several, write `@name` or `name:` to address one of them.",
       "Agents see each other's posts: with `allowBots: true` they can work together.",
     ],
+    abilities: ABILITIES,
     async open({ name }, { signal }, tools) {
       await Promise.resolve();
       if (signal.aborted) throw new DialError("stopped", "The connection was stopped.");

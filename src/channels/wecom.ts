@@ -31,6 +31,19 @@ const settingsSchema = z.strictObject({
 
 type WecomSettings = z.infer<typeof settingsSchema>;
 
+const ABILITIES: ChannelAbilities = {
+  // 20,480 bytes with the mentions.
+  text: { max: 20_000, unit: "bytes" },
+  lines: true,
+  maxFileBytes: 20 * 1024 * 1024,
+  edits: true,
+  // A quotation does not say which post it quotes.
+  replies: false,
+  seesBots: "none",
+  rate: { posts: 30, perMs: 60_000 },
+  history: false,
+};
+
 export const wecom: Network<WecomSettings> = {
   name: "wecom",
   title: "WeCom",
@@ -45,20 +58,8 @@ export const wecom: Network<WecomSettings> = {
     "In a group: 添加群成员 → 智能机器人. People address it with @; it does not see posts of other bots.",
     "A bot has one long connection: a second one closes the first.",
   ],
+  abilities: ABILITIES,
   open,
-};
-
-const ABILITIES: ChannelAbilities = {
-  // 20,480 bytes with the mentions.
-  text: { max: 20_000, unit: "bytes" },
-  lines: true,
-  maxFileBytes: 20 * 1024 * 1024,
-  edits: true,
-  // A quotation does not say which post it quotes.
-  replies: false,
-  seesBots: "none",
-  rate: { posts: 30, perMs: 60_000 },
-  history: false,
 };
 
 const MIN_FILE_BYTES = 5;

@@ -63,6 +63,18 @@ const settings = z.strictObject({
 
 type XmppSettings = z.infer<typeof settings>;
 
+const ABILITIES: ChannelAbilities = {
+  text: { max: MAX_TEXT_BYTES, unit: "bytes" },
+  lines: true,
+  // Where the server takes uploads; it says how large.
+  maxFileBytes: 10 * 1024 * 1024,
+  edits: true,
+  replies: true,
+  seesBots: "all",
+  rate: { posts: 10, perMs: 1_000 },
+  history: true,
+};
+
 export const xmpp: Network<XmppSettings> = {
   name: "xmpp",
   title: "XMPP",
@@ -76,6 +88,7 @@ export const xmpp: Network<XmppSettings> = {
     "Let the rooms show real addresses (`Who can see real JIDs: Anyone`): else senders are known by their nicks, which anyone can take.",
     "For files, the server needs an upload service (XEP-0363), e.g. `http_file_share` of Prosody.",
   ],
+  abilities: ABILITIES,
   async open(options, { cursors, signal }, tools) {
     const { client: createClient, xml } = await loadPackage(xmpp, () => import("@xmpp/client"));
     if (/^ws/.test(options.service) && !("WebSocket" in globalThis)) {
@@ -197,16 +210,7 @@ class XmppChannel implements Channel {
     this.#cursors = cursors;
     this.#nick = settings.nick ?? settings.jid.split("@")[0] ?? "";
     this.self = { id: settings.jid, name: this.#nick };
-    this.abilities = {
-      text: { max: MAX_TEXT_BYTES, unit: "bytes" },
-      lines: true,
-      maxFileBytes: upload?.maxBytes ?? 0,
-      edits: true,
-      replies: true,
-      seesBots: "all",
-      rate: { posts: 10, perMs: 1_000 },
-      history: true,
-    };
+    this.abilities = { ...ABILITIES, maxFileBytes: upload?.maxBytes ?? 0 };
     let cancelPing = (): void => {};
     let disconnected = false;
     this.#queue = createPostQueue(async () => {

@@ -8,6 +8,7 @@ import type { matrix } from "../../channels/matrix.ts";
 import type { mqtt } from "../../channels/mqtt.ts";
 import type { Network } from "../../channels/network.ts";
 import { NETWORKS } from "../../channels/networks.ts";
+import type { slack } from "../../channels/slack.ts";
 import type { telegram } from "../../channels/telegram.ts";
 import type { terminal } from "../../channels/terminal.ts";
 import type { wecom } from "../../channels/wecom.ts";
@@ -23,6 +24,7 @@ interface NetworkSettings {
   readonly matrix?: SettingsOf<typeof matrix>;
   readonly telegram?: SettingsOf<typeof telegram>;
   readonly discord?: SettingsOf<typeof discord>;
+  readonly slack?: SettingsOf<typeof slack>;
   readonly feishu?: SettingsOf<typeof feishu>;
   readonly dingtalk?: SettingsOf<typeof dingtalk>;
   readonly wecom?: SettingsOf<typeof wecom>;
