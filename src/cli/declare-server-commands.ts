@@ -1,4 +1,5 @@
 import { Argument, type Command, Option } from "commander";
+import { declareChannels } from "./declare-channel-commands.ts";
 import { addExamples, collect, outputOption, type RunCommand } from "./declare-options.ts";
 import type { Output } from "./output.ts";
 import { TRAIT_LIST } from "./simulate/platform-traits.ts";
@@ -16,6 +17,13 @@ export function declareServerCommands(program: Command, run: RunCommand, output:
   declareInbox(push.command("inbox"), run);
   declareDeliveries(addStoreOptions(push.command("deliveries")), run);
   declareRedeliver(addStoreOptions(push.command("redeliver [task]")), run);
+  declareChannels(
+    program
+      .command("channels")
+      .description("chat networks that agents take part in: how to set one up, and whether it works")
+      .helpCommand(false),
+    run,
+  );
   declareSimulate(
     program.command("simulate").description("simulate a platform to test agents with").helpCommand(false),
     run,

@@ -149,6 +149,7 @@ const CODES_BY_NAME: Readonly<Record<string, readonly [code: CommandErrorCode, h
   ConfigError: ["DRAGOMAN_ERR_CONFIG", "dragoman config show <file> prints what a valid file means."],
   AgentModuleError: ["DRAGOMAN_ERR_AGENT_MODULE", "dragoman doctor checks every agent of a configuration."],
   KeyError: ["DRAGOMAN_ERR_KEY", null],
+  MissingPackageError: ["DRAGOMAN_ERR_MISSING_PACKAGE", "dragoman channels list shows what is installed."],
 };
 
 export function toFailure(error: unknown): Failure {

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import type { DragomanConfig } from "../../server/config/index.ts";
+import { checkChannels } from "../doctor/channels.ts";
 import {
   type Check,
   checkAgents,
@@ -91,6 +92,7 @@ async function checkSetup(
       ...(await checkSecurity(loaded, file)),
       ...checkXiaoyi(loaded, Date.now()),
       ...(await checkLinks(loaded.xiaoyi.links, flags.online === true)),
+      ...checkChannels(loaded),
     );
   }
   return { checks, loaded };

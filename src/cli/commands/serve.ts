@@ -59,7 +59,7 @@ export function findConfig(): string {
   return CONFIG_FILES.find((file) => existsSync(file)) ?? "dragoman.yaml";
 }
 
-function missingConfigError(file: string): CommandError {
+export function missingConfigError(file: string): CommandError {
   return new CommandError(
     "DRAGOMAN_ERR_CONFIG",
     `Configuration not found: ${file}.`,

@@ -1,0 +1,27 @@
+import type { Network } from "../../channels/network.ts";
+import { networkOf } from "../../server/channels/entries.ts";
+import { loadConfig } from "../../server/config/index.ts";
+import type { Output } from "../output.ts";
+
+/** An entry of `channels` in a configuration. */
+export interface ConfiguredChannel {
+  /** `channels[0]`. */
+  readonly path: string;
+  readonly network: Network;
+  readonly settings: unknown;
+  readonly agent: string;
+  readonly allowPeers: readonly string[] | "*";
+  /** Undefined: whatever room it is invited to. */
+  readonly rooms: readonly string[] | undefined;
+}
+
+/** From now on, the output does not show secrets of these entries. Throws a ConfigError. */
+export async function configuredChannels(file: string, output: Output): Promise<readonly ConfiguredChannel[]> {
+  const { channels } = await loadConfig(file);
+  return channels.map((entry, index) => {
+    const { network, settings } = networkOf(entry);
+    for (const secret of network.secrets(settings)) output.addSecret(secret);
+    const { agent, allowPeers } = entry;
+    return { path: `channels[${index}]`, network, settings, agent, allowPeers, rooms: network.rooms(settings) };
+  });
+}
