@@ -8,6 +8,7 @@ import { renderBridges } from "../test/bridge/table.ts";
 import { conformancePage } from "../test/conformance/comparison.ts";
 import { renderMatrix } from "../test/interop/matrix.ts";
 import { findCitations, markdownReport, toResults, yamlReport } from "./a2a-cli-report.ts";
+import { channelsPage } from "./channel-docs.ts";
 import { cliPage } from "./cli-docs.ts";
 import { configurationPage, editorSchema, plainSchema } from "./config-docs.ts";
 import { dialectsPage } from "./dialect-docs.ts";
@@ -27,6 +28,8 @@ const files: ReadonlyMap<string, string> = new Map([
   [at("docs/configuration.md"), configurationPage(plainSchema())],
   [at("schema/workflow.schema.json"), `${JSON.stringify(workflowSchema(), undefined, 2)}\n`],
   [at("docs/workflows.md"), workflowsPage(await readFile(at("docs/workflows.md"), "utf8"))],
+  [at("docs/channels.md"), channelsPage(await readFile(at("docs/channels.md"), "utf8"), "en")],
+  [at("docs/channels.zh.md"), channelsPage(await readFile(at("docs/channels.zh.md"), "utf8"), "zh")],
   [at("docs/reference.md"), referencePage()],
   [at("docs/cli.md"), cliPage()],
   [at("docs/a2a-cli-report.yaml"), yamlReport(results)],

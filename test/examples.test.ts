@@ -1,9 +1,10 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect, type Message, type SendOutcome, type Task } from "../src/client/index.ts";
-import { ROOT, runProgram, type ServedProcess, serveConfig } from "./built/cli.ts";
+import { CLI, cleanEnvironment, ROOT, runProgram, type ServedProcess, serveConfig } from "./built/cli.ts";
 import { typeErrors } from "./built/project.ts";
 
 const EXAMPLES = join(ROOT, "examples");
@@ -113,5 +114,26 @@ describe("embed", () => {
       "kept: TASK_STATE_REJECTED",
       "kept: TASK_STATE_COMPLETED",
     ]);
+  });
+});
+
+describe("chat", () => {
+  it("has two agents that answer what is typed", async () => {
+    const args = [CLI, "serve", join(EXAMPLES, "chat/dragoman.yaml"), "--port", "0", "--grpc-port", "off"];
+    const child = spawn(process.execPath, args, { env: cleanEnvironment(), stdio: ["pipe", "pipe", "inherit"] });
+    let shown = "";
+    const shows = async (text: string): Promise<void> => {
+      while (!shown.includes(text)) shown += String((await once(child.stdout, "data"))[0]);
+    };
+    try {
+      await shows("listens on");
+      child.stdin.write("@outline: a talk about the history of tea\n");
+      await shows("\noutline: ");
+      child.stdin.write("[A2A:task id=t1 to=summary] Tea is a drink. It came from China.\n");
+      await shows("[A2A:result task=t1 state=completed");
+    } finally {
+      child.kill("SIGTERM");
+    }
+    expect((await once(child, "exit"))[0]).toBe(0);
   });
 });
