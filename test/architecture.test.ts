@@ -93,6 +93,20 @@ describe("the rule", () => {
     ]);
   });
 
+  it("keeps chat networks to one file of the client", () => {
+    const found = check({
+      "channels/networks.ts": "export const networks = [];",
+      "channels/irc.ts": "export const irc = {};",
+      "client/dialects.ts": 'const load = () => import("../channels/networks.ts");',
+      "client/connect.ts": 'import { networks } from "../channels/networks.ts";',
+      "client/call/call.ts": 'import { irc } from "../../channels/irc.ts";',
+    });
+    expect(found).toEqual([
+      "client/connect.ts: only client/dialects.ts names chat networks",
+      "client/call/call.ts: client must not import channels/irc.ts",
+    ]);
+  });
+
   it("lets dialects of one family share a vocabulary, which is no dialect", () => {
     const found = check({
       "dialects/one/words.ts": 'export const words = "one";',

@@ -10,6 +10,7 @@ import { createRemoteAgent } from "./call/remote-agent.ts";
 import { type Candidate, chooseInterfaces } from "./card/choose-interface.ts";
 import { type FetchedCard, fetchCard, toCard } from "./card/fetch-card.ts";
 import { describeVerification, readVerifiedCard, requireTrustedCard } from "./card/verify-card.ts";
+import { isPeerAddress } from "./dialects.ts";
 import {
   type ChosenInterface,
   CONNECT_OPTIONS,
@@ -33,9 +34,18 @@ import type { Transport, TransportSetup } from "./transport/transport.ts";
 
 export type { Exchanger };
 
-/** Finds the card and chooses an interface. `target` as for `fetchCard`, or a card. */
+/**
+ * Finds the card and chooses an interface. `target` as for `fetchCard`, a card, or the address of a participant of a
+ * chat room.
+ */
 export async function connect(target: string | AgentCard, options: ConnectOptions = {}): Promise<RemoteAgent> {
   trackHops();
+  if (typeof target === "string" && isPeerAddress(target)) {
+    rejectUnknownKeys("connect", options, CONNECT_OPTIONS);
+    const { connectPeer } = await import("./chat/connect-peer.ts");
+    const { caller, close } = await connectPeer(target, options);
+    return createRemoteAgent(caller, close);
+  }
   return createRemoteAgent(await connectCaller(target, options));
 }
 

@@ -74,6 +74,27 @@ export function toSignedForm(document: JsonObject): JsonObject | undefined {
   return card === undefined ? undefined : serving?.document(card);
 }
 
+/** Whether it names a participant of a chat room. */
+export function isPeerAddress(target: string): boolean {
+  return target.startsWith("a2a-lite:");
+}
+
+/** Calling in chat rooms, with all its networks: loaded only if it is used. */
+export async function loadChatDialect() {
+  const [address, binding, calls, { CHAT_PEER_CAN: can }, { DIALECT_NAME: name }, cards, { NETWORKS: networks }] =
+    await Promise.all([
+      import("../dialects/a2a-lite/address.ts"),
+      import("../dialects/a2a-lite/bind-channel.ts"),
+      import("../dialects/a2a-lite/call/calls.ts"),
+      import("../dialects/a2a-lite/call/can.ts"),
+      import("../dialects/a2a-lite/options.ts"),
+      import("../dialects/a2a-lite/read-card.ts"),
+      import("../channels/networks.ts"),
+    ]);
+  const { BINDING, VERSION } = cards;
+  return { ...address, ...binding, ...calls, can, name, networks, BINDING, VERSION };
+}
+
 /** The card of an agent at a URL, for dialects whose agents do not publish cards. */
 export function unpublishedCard(dialect: string | undefined, url: string): AgentCard | undefined {
   return DIALECTS.find(({ name }) => name === dialect)?.cardOf?.(url);

@@ -119,6 +119,11 @@ export interface ConnectOptions extends CardOptions {
    * run (`turn.hops`), and none outside of a run.
    */
   readonly hops?: Hops;
+  /**
+   * With an address such as `a2a-lite:irc/#agents#helper`: accounts to call from, as in the configuration, e.g.
+   * `{ irc: { host, nick, channels } }`. The first one that is in the room is used.
+   */
+  readonly channels?: readonly Readonly<Record<string, unknown>>[];
 }
 
 const CONNECT_OPTION_NAMES = {
@@ -146,6 +151,7 @@ const CONNECT_OPTION_NAMES = {
   extensions: true,
   onNotice: true,
   hops: true,
+  channels: true,
 } satisfies Record<keyof ConnectOptions, true>;
 
 export const CONNECT_OPTIONS: readonly string[] = Object.keys(CONNECT_OPTION_NAMES);
@@ -235,6 +241,8 @@ export interface RemoteAgent {
   listPushConfigs(taskId: string, query?: PushListQuery, options?: CallOptions): Promise<PushConfigPage>;
   /** Removes a webhook of a task; removing one that does not exist is not an error. */
   deletePushConfig(taskId: string, id: string, options?: CallOptions): Promise<void>;
+  /** Closes a connection that outlasts calls; calls that are under way fail. Without one, it does nothing. */
+  close(): Promise<void>;
 }
 
 export const DEFAULT_TIMEOUT_MS = 60_000;

@@ -33,7 +33,8 @@ const FOLDERS: Readonly<Record<string, { readonly from: readonly string[]; reado
   auth: { from: ["model", "wire"], packages: ["node:", "jose", "undici", "ipaddr.js", "openid-client"] },
   store: { from: ["model"], packages: ["node:", "libsql"] },
   engine: { from: ["model", "store/contract.ts"], packages: ["node:"] },
-  client: { from: ["model", "wire", "dialects", "auth"], packages: ["node:", "@grpc/grpc-js"] },
+  // Chat networks only where dialects are named, and only if a participant of one is called.
+  client: { from: ["model", "wire", "dialects", "auth", "channels/networks.ts"], packages: ["node:", "@grpc/grpc-js"] },
   writers: { from: [], packages: [] },
   yaml: { from: ["model"], packages: ["yaml", "zod"] },
   workflow: { from: ["model", "yaml"], packages: ["node:", "zod", "@cfworker/json-schema"] },
@@ -146,6 +147,9 @@ function importViolations({ path }: Parsed, { specifier, target }: Import, manif
   const goal = topOf(target);
   if (goal !== top && !allowed.from.includes(goal) && !allowed.from.includes(target)) {
     return [`${path}: ${top} must not import ${target}`];
+  }
+  if (top === "client" && goal === "channels" && path !== CLIENT_ROSTER) {
+    return [`${path}: only ${CLIENT_ROSTER} names chat networks`];
   }
   return dialectImportViolations(path, target);
 }

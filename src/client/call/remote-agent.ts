@@ -5,7 +5,7 @@ import type { CallOptions, ClientEvent, RemoteAgent, SendText } from "../options
 import type { AgentCaller } from "./agent-caller.ts";
 import { type JoinedSignal, joinSignals } from "./retry.ts";
 
-export function createRemoteAgent(caller: AgentCaller): RemoteAgent {
+export function createRemoteAgent(caller: AgentCaller, close: () => Promise<void> = async () => {}): RemoteAgent {
   /** Sends no request and adds no listener before the first item is requested. */
   function iterate<T>(
     options: CallOptions,
@@ -62,6 +62,7 @@ export function createRemoteAgent(caller: AgentCaller): RemoteAgent {
     listPushConfigs: (taskId, query = {}, options = {}) =>
       caller.dispatch({ kind: "push-list", taskId, ...query }, options),
     deletePushConfig: (taskId, id, options = {}) => caller.dispatch({ kind: "push-delete", taskId, id }, options),
+    close,
   };
 }
 

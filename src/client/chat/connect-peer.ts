@@ -1,0 +1,238 @@
+/** Connects to a chat network to call one of its participants. The carrier is that of a server, without agents. */
+
+import { randomUUID } from "node:crypto";
+import type { Carrier, CarrierHost, PeerCaller } from "../../dialects/carrier.ts";
+import type { DialectTools } from "../../dialects/contract.ts";
+import { DialLoop } from "../../dialects/shared/dial-loop.ts";
+import type { AgentCard } from "../../model/card.ts";
+import { ProtocolError } from "../../model/errors.ts";
+import { fieldsOf } from "../../model/json.ts";
+import type { FrameStream, Operation, OutcomeOf, StreamFrame } from "../../model/operation.ts";
+import { NO_METER, SILENT_LOG } from "../../model/ports.ts";
+import type { AgentCaller } from "../call/agent-caller.ts";
+import { joinSignals } from "../call/retry.ts";
+import { loadChatDialect } from "../dialects.ts";
+import { ConnectionError } from "../errors.ts";
+import { type CallOptions, type ConnectOptions, DEFAULT_TIMEOUT_MS } from "../options.ts";
+import { currentHops } from "../run-hops.ts";
+import { createMemoryRecords } from "./memory-records.ts";
+
+type ChatDialect = Awaited<ReturnType<typeof loadChatDialect>>;
+
+interface ConnectedPeer {
+  readonly caller: AgentCaller;
+  readonly close: () => Promise<void>;
+}
+
+/** How long the agent may take to send its card; without one it is called all the same. */
+const MAX_CARD_MS = 15_000;
+
+const uniqueId = () => randomUUID();
+
+const TOOLS: DialectTools = {
+  clock: {
+    now: Date.now,
+    after(milliseconds, run) {
+      const timer = setTimeout(run, milliseconds);
+      timer.unref();
+      return () => clearTimeout(timer);
+    },
+  },
+  ids: {
+    task: uniqueId,
+    context: uniqueId,
+    message: uniqueId,
+    artifact: uniqueId,
+    pushConfig: uniqueId,
+    node: uniqueId,
+  },
+  random: Math.random,
+  log: SILENT_LOG,
+  meter: NO_METER,
+};
+
+/** Rejects with a TypeError if no account is given, and with a ConnectionError if the network cannot be reached. */
+export async function connectPeer(
+  address: string,
+  options: ConnectOptions,
+  load: typeof loadChatDialect = loadChatDialect,
+): Promise<ConnectedPeer> {
+  const dialect = await load();
+  const carrier = createCarrier(address, options, dialect);
+  const connection = await open(carrier, address, options.signal);
+  const peer = carrier.peer?.(address);
+  if (peer === undefined) throw new TypeError(`connect: ${address} is not an address of a participant.`);
+  const closing = new AbortController();
+  const close = async (): Promise<void> => {
+    closing.abort();
+    carrier.close();
+    await connection.stop();
+  };
+  try {
+    const card = await findCard(peer, address, options);
+    const chosen = { url: address, binding: dialect.BINDING, version: dialect.VERSION, dialect: dialect.name };
+    const signals = [options.signal, closing.signal];
+    const caller: AgentCaller = {
+      card,
+      interface: chosen,
+      can: dialect.can,
+      recognizesRepeats: false,
+      dispatch: (operation, given) =>
+        dispatch(peer, operation, options.hops === undefined ? given : { hops: options.hops, ...given }, signals),
+    };
+    return { caller, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function createCarrier(address: string, { channels = [], timeoutMs }: ConnectOptions, dialect: ChatDialect): Carrier {
+  const wanted = dialect.parsePeerAddress(address);
+  if (wanted === undefined) {
+    throw new TypeError(`connect: "${address}" must be a2a-lite:<network>/<room>#<participant>.`);
+  }
+  const network = dialect.networks.find(({ name }) => name === wanted.network);
+  if (network === undefined) {
+    const names = dialect.networks.map(({ name }) => name).join(", ");
+    throw new TypeError(`connect: there is no network "${wanted.network}"; the networks are ${names}.`);
+  }
+  const accounts = channels.flatMap((entry) => fieldsOf(entry)[network.name] ?? []);
+  const parsed = accounts.map((account) => network.settings.safeParse(account));
+  const invalid = parsed.flatMap(({ error }) => error?.issues ?? []);
+  if (invalid.length > 0) {
+    const problems = invalid.map(({ message, path }) => `${[network.name, ...path].map(String).join(".")} ${message}`);
+    throw new TypeError(`connect: in channels, ${problems.join("; ")}.`);
+  }
+  const usable = parsed.find(({ data }) => network.rooms(data)?.includes(wanted.room) ?? true);
+  if (usable === undefined) {
+    throw new TypeError(`connect: channels must have an account of ${network.title} that is in ${wanted.room}.`);
+  }
+  const { clock, log } = TOOLS;
+  const entry = {
+    name: address,
+    network: network.name,
+    label: network.title,
+    agent: "",
+    caller: { owner: "", authenticated: false },
+    allowPeers: [],
+    allowBots: false,
+    rooms: network.rooms(usable.data),
+    open: (how: Parameters<typeof network.open>[1]) => network.open(usable.data, how, { clock, log, uniqueId }),
+    calls: (tools: Parameters<typeof dialect.createChannelCalls>[0]) => {
+      const calls = dialect.createChannelCalls(tools, { answerMs: timeoutMs ?? DEFAULT_TIMEOUT_MS });
+      // There is no agent here that others could give work to.
+      return { ...calls, take: (received: Parameters<typeof calls.take>[0]) => calls.take(received) || true };
+    },
+  };
+  return dialect.createChannelCarrier(entry, HOST, TOOLS);
+}
+
+const HOST: CarrierHost = {
+  report() {},
+  ids: TOOLS.ids,
+  agents: new Map(),
+  accepts: false,
+  limits: { maxDepth: 64, maxValues: 100_000, maxParts: 1_000, keepAliveMs: 15_000 },
+  context() {
+    throw new ProtocolError("UNSUPPORTED_OPERATION", "There is no agent here.");
+  },
+  replies: { put: async () => false },
+  records: createMemoryRecords(TOOLS.clock),
+};
+
+/** Resolves once the network is connected; later connections are opened whenever one closes. */
+async function open(carrier: Carrier, address: string, signal: AbortSignal | undefined): Promise<DialLoop> {
+  const [connection] = carrier.open ?? [];
+  if (connection === undefined) throw new TypeError(`connect: ${address} has no connection.`);
+  let loop: DialLoop | undefined;
+  try {
+    await new Promise<void>((resolve, reject) => {
+      signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
+      signal?.throwIfAborted();
+      const dial = (stop: AbortSignal) => {
+        const opening = connection.dial(stop);
+        opening.then(() => resolve(), reject);
+        return opening;
+      };
+      loop = new DialLoop({ ...connection, converse: (one) => connection.converse(one), dial }, TOOLS);
+    });
+  } catch (error) {
+    carrier.close();
+    await loop?.stop();
+    const code = signal?.aborted === true ? "aborted" : "unreachable";
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new ConnectionError(code, `${address}: ${reason}`, { cause: error });
+  }
+  return loop as DialLoop;
+}
+
+async function findCard(peer: PeerCaller, address: string, options: ConnectOptions): Promise<AgentCard> {
+  const { onNotice, signal, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
+  const late = AbortSignal.timeout(Math.min(timeoutMs, MAX_CARD_MS));
+  try {
+    const stop = signal === undefined ? late : AbortSignal.any([signal, late]);
+    return await peer.dispatch({ kind: "extended-card" }, { signal: stop });
+  } catch (error) {
+    if (signal?.aborted === true) throw new ConnectionError("aborted", `${address} was aborted by the caller.`);
+    if (!ProtocolError.is(error)) throw error;
+    onNotice?.({ kind: "fallback", message: `${address} sent no card; it may not support A2A-Lite.` });
+    const name = address.slice(address.lastIndexOf("#") + 1);
+    return {
+      name,
+      description: `${name} at ${address}.`,
+      version: "1.0.0",
+      supportedInterfaces: [],
+      capabilities: { streaming: true },
+      defaultInputModes: ["text/plain"],
+      defaultOutputModes: ["text/plain"],
+      skills: [],
+    };
+  }
+}
+
+type Signals = readonly (AbortSignal | undefined)[];
+
+async function dispatch<O extends Operation>(
+  peer: PeerCaller,
+  operation: O,
+  { hops = currentHops(), signal, timeoutMs }: CallOptions,
+  signals: Signals,
+): Promise<OutcomeOf<O>> {
+  const late = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
+  const joined = joinSignals([...signals, signal, late]);
+  const context = { signal: joined.signal, ...(hops !== undefined && { hops }) };
+  let isFollowed = false;
+  try {
+    const outcome = await peer.dispatch(operation, context);
+    if (operation.kind !== "stream" && operation.kind !== "subscribe") return outcome;
+    isFollowed = true;
+    const stream: FrameStream = follow(outcome as FrameStream, joined);
+    return stream as OutcomeOf<O>;
+  } catch (error) {
+    if (!joined.signal.aborted) throw error;
+    const code = late?.aborted === true ? "timeout" : "aborted";
+    const message = code === "timeout" ? `No answer within ${timeoutMs} ms.` : "The call was aborted.";
+    throw new ConnectionError(code, message, { cause: error });
+  } finally {
+    if (!isFollowed) joined.release();
+  }
+}
+
+/** Ends a pending read when the signal is aborted. */
+async function* follow(
+  frames: FrameStream,
+  { release, signal }: ReturnType<typeof joinSignals>,
+): AsyncGenerator<readonly StreamFrame[], undefined, undefined> {
+  const reader = frames[Symbol.asyncIterator]();
+  const leave = () => void reader.return?.();
+  signal.addEventListener("abort", leave, { once: true });
+  try {
+    if (signal.aborted) leave();
+    for (let step = await reader.next(); step.done !== true; step = await reader.next()) yield step.value;
+    if (signal.aborted) throw new ConnectionError("aborted", "The call was aborted.");
+  } finally {
+    release();
+    leave();
+  }
+}
