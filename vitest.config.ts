@@ -13,6 +13,7 @@ export default defineConfig({
   test: {
     include: ["src/**/*.test.ts", "test/**/*.test.ts", "bench/src/**/*.test.ts"],
     setupFiles: ["test/support/property-seed.ts"],
+    globalSetup: ["test/channels/left-out.ts"],
     testTimeout: HANGS_MS,
     hookTimeout: HANGS_MS,
     expect: { poll: { timeout: HANGS_MS } },
