@@ -295,7 +295,6 @@ function toPost(
   const self = client.caseCompare(nick, own);
   const direct = client.caseCompare(target, own) || (self && !rooms.some((name) => client.caseCompare(name, target)));
   const room = direct ? (self ? target : nick) : (rooms.find((name) => client.caseCompare(name, target)) ?? target);
-  const others = findMentions(text).filter((name) => !client.caseCompare(name, own));
   return {
     id: tags.msgid ?? tools.uniqueId(),
     room,
@@ -308,7 +307,7 @@ function toPost(
       verified: account !== undefined,
     },
     text,
-    mentions: mentionsName(text, own, { leading: true }) ? [own, ...others] : others,
+    mentions: findMentions(text, own, { leading: true }),
     files: [],
     at: time ?? tools.clock.now(),
   };

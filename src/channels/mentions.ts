@@ -2,11 +2,6 @@
 
 const TOKEN = /(?<![\p{L}\p{N}_.@])@([\p{L}\p{N}_-]+(?:\.[\p{L}\p{N}_-]+)*)/gu;
 
-/** Names after `@`. */
-export function findMentions(text: string): string[] {
-  return [...text.matchAll(TOKEN)].flatMap(([, name]) => name ?? []);
-}
-
 /** Whether this name is mentioned; it may have characters that would end a mention elsewhere. */
 export function mentionsName(text: string, name: string, { leading }: { readonly leading: boolean }): boolean {
   const escaped = name.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
@@ -15,4 +10,11 @@ export function mentionsName(text: string, name: string, { leading }: { readonly
     ...(leading ? [`^(?:\\S+, ?)*${escaped}[:,](?=\\s|$)`] : []),
   ];
   return new RegExp(forms.join("|"), "iu").test(text);
+}
+
+/** The own name if it is mentioned in any form, and what else follows an `@`. */
+export function findMentions(text: string, own: string, options: { readonly leading: boolean }): string[] {
+  const tokens = [...text.matchAll(TOKEN)].flatMap(([, name]) => name ?? []);
+  const others = tokens.filter((name) => name.toLowerCase() !== own.toLowerCase());
+  return mentionsName(text, own, options) ? [own, ...others] : others;
 }

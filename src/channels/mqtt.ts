@@ -183,7 +183,9 @@ function createChannel(session: Session, { name, rooms }: MqttSettings, tools: C
       if (queue.ended) throw new ChannelError("closed", "The channel has closed.");
       checkDraft(draft, abilities);
       if (!rooms.includes(draft.room)) throw new ChannelError("no-access", `${draft.room} is not one of the rooms.`);
-      const missing = (draft.mentions ?? []).map((one) => one.name).filter((one) => !isMentioned(draft.text, one));
+      const missing = (draft.mentions ?? [])
+        .map((one) => one.name)
+        .filter((one) => !mentionsName(draft.text, one, { leading: false }));
       const text = [...missing.map((one) => `@${one}`), draft.text].join(" ");
       const key = draft.key ?? tools.uniqueId();
       await Promise.race([
@@ -228,7 +230,7 @@ function toPost(packet: IPublishPacket, name: string, tools: ChannelTools): Post
     direct: false,
     sender: { id: sender, name: sender, bot: false, self: sender === name, verified: false },
     text,
-    mentions: [...(isMentioned(text, name) ? [name] : []), ...findMentions(text).filter((one) => one !== name)],
+    mentions: findMentions(text, name, { leading: false }),
     files: [],
     at: tools.clock.now(),
   };
@@ -242,8 +244,4 @@ function decodeText(payload: string | Buffer): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isMentioned(text: string, name: string): boolean {
-  return mentionsName(text, name, { leading: false });
 }

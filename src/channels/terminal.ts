@@ -119,14 +119,13 @@ function toText({ mentions = [], text }: PostDraft): string {
 }
 
 function toPost(name: string, alone: boolean, sender: string, bot: boolean, text: string, tools: ChannelTools): Post {
-  const own = mentionsName(text, name, { leading: true }) ? [name] : [];
   return {
     id: tools.uniqueId(),
     room: ROOM,
     direct: alone,
     sender: { id: sender, name: sender, bot, self: false, verified: true },
     text,
-    mentions: [...own, ...findMentions(text).filter((one) => one !== name)],
+    mentions: findMentions(text, name, { leading: true }),
     files: [],
     at: tools.clock.now(),
   };
