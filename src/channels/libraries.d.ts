@@ -67,6 +67,7 @@ declare module "@xmpp/client" {
     readonly reconnect: { stop(): void };
     readonly iqCaller: { request(stanza: Element, timeoutMs?: number): Promise<Element> };
     _onData(data: string | Uint8Array): void;
+    start(): Promise<unknown>;
     connect(service: string): Promise<unknown>;
     open(options: { readonly domain: string }): Promise<unknown>;
     stop(): Promise<unknown>;

@@ -12,11 +12,14 @@ export interface RawIrc {
   close(): void;
 }
 
+interface RawIrcOptions {
+  readonly nick: string;
+  readonly channel?: string;
+  readonly onLine?: (line: string) => void;
+}
+
 /** Connected, and in the channel. */
-export async function openRawIrc(
-  port: number,
-  { nick, channel, password }: { readonly nick: string; readonly channel?: string; readonly password?: string },
-): Promise<RawIrc> {
+export async function openRawIrc(port: number, { channel, nick, onLine }: RawIrcOptions): Promise<RawIrc> {
   const socket: Socket = connect(port, "127.0.0.1");
   await once(socket, "connect");
   socket.on("error", () => {});
@@ -25,7 +28,10 @@ export async function openRawIrc(
   let wake = (): void => {};
   createInterface({ input: socket }).on("line", (line) => {
     if (line.startsWith("PING")) socket.write(`PONG${line.slice(4)}\r\n`);
-    else lines.push(line);
+    else {
+      lines.push(line);
+      onLine?.(line);
+    }
     wake();
   });
   const client: RawIrc = {
@@ -47,7 +53,6 @@ export async function openRawIrc(
     },
     close: () => void socket.destroy(),
   };
-  if (password !== undefined) client.send(`PASS ${password}`);
   client.send(`NICK ${nick}`);
   client.send(`USER ${nick} 0 * :${nick}`);
   await client.next(/^\S+ 001 /);
