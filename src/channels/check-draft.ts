@@ -3,9 +3,10 @@ import { type ChannelAbilities, ChannelError, type PostDraft } from "../wire/cha
 /** Throws a `ChannelError` for a draft that the network would refuse or truncate: call it before anything is sent. */
 export function checkDraft(draft: PostDraft, { text, lines, maxFileBytes }: ChannelAbilities): void {
   const length = text.unit === "bytes" ? Buffer.byteLength(draft.text) : draft.text.length;
-  if (length > text.max) throw refused(`The text has ${length} ${text.unit}; the maximum is ${text.max}.`);
-  if (!lines && /[\r\n]/.test(draft.text)) throw refused("The text has several lines; a post has one.");
   const { files = [] } = draft;
+  const max = files.length === 0 ? text.max : (text.maxWithFiles ?? text.max);
+  if (length > max) throw refused(`The text has ${length} ${text.unit}; the maximum is ${max}.`);
+  if (!lines && /[\r\n]/.test(draft.text)) throw refused("The text has several lines; a post has one.");
   if (files.length > 0 && maxFileBytes === 0) throw refused("Files cannot be sent.");
   const large = files.find(({ bytes }) => bytes.byteLength > maxFileBytes);
   if (large !== undefined) {

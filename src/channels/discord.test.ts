@@ -54,10 +54,8 @@ describe("a channel of Discord", () => {
     return server;
   }
 
-  async function join({ api }: DiscordServer, more: { cursors?: Map<string, string>; rooms?: string[] } = {}) {
-    const { cursors = new Map(), ...settings } = more;
-    const options = { ...NOTHING_MISSED, cursors };
-    const channel = await discord.open({ token: ALPHA.token, api, ...settings }, options, SUITE_TOOLS);
+  async function join({ api }: DiscordServer, more: Partial<ChannelOptions> = {}) {
+    const channel = await discord.open({ token: ALPHA.token, api }, { ...NOTHING_MISSED, ...more }, SUITE_TOOLS);
     cleanups.push(async () => {
       channel.close();
       await channel.closed;
@@ -93,7 +91,7 @@ describe("a channel of Discord", () => {
 
   it("has a thread as a conversation within the room", async () => {
     const server = await start();
-    const { channel, inbox } = await join(server, { rooms: [server.room] });
+    const { channel, inbox } = await join(server);
     const thread = server.createThread("details");
     const { id } = server.say(ANNA, thread, { content: "in the thread" });
     expect(await inbox.next()).toMatchObject({ id, room: server.room, thread, direct: false });
@@ -101,12 +99,12 @@ describe("a channel of Discord", () => {
     expect(server.messages.at(-1)).toMatchObject({ channel_id: thread, message_reference: { message_id: id } });
   });
 
-  it("reads the rooms of its settings, and direct messages", async () => {
+  it("receives direct messages", async () => {
     const server = await start();
-    const { inbox } = await join(server, { rooms: [server.foreignRoom] });
-    server.say(ANNA, server.room, { content: "not for it" });
-    server.say(ANNA, server.directChannel(ANNA.id, ALPHA.id), { content: "for it" });
-    expect(await inbox.next()).toMatchObject({ text: "for it", direct: true, sender: { id: ANNA.id } });
+    const { inbox } = await join(server);
+    const room = server.directChannel(ANNA.id, ALPHA.id);
+    server.say(ANNA, room, { content: "between us" });
+    expect(await inbox.next()).toMatchObject({ text: "between us", direct: true, room, sender: { id: ANNA.id } });
   });
 
   it("reads all that it missed in the room and its threads, oldest first", async () => {
@@ -115,10 +113,11 @@ describe("a channel of Discord", () => {
     const { id } = server.say(ANNA, server.room, { content: "known" });
     for (let number = 1; number <= 130; number++) server.say(ANNA, server.room, { content: `missed ${number}` });
     server.say(ANNA, thread, { content: "missed in the thread" });
+    server.say(ANNA, server.room, { content: "missed last" });
     const { inbox } = await join(server, { cursors: new Map([[server.room, id]]) });
-    await inbox.next(withText("in the thread"));
+    await inbox.next(withText("missed last"));
     const expected = Array.from({ length: 130 }, (_, index) => `missed ${index + 1}`);
-    expect(inbox.seen.map(({ text }) => text)).toEqual([...expected, "missed in the thread"]);
+    expect(inbox.seen.map(({ text }) => text)).toEqual([...expected, "missed in the thread", "missed last"]);
     expect(inbox.seen[130]).toMatchObject({ room: server.room, thread });
     expect(inbox.seen[129]?.cursor).toBe(inbox.seen[129]?.id);
   });

@@ -8,13 +8,13 @@ import {
   type ChannelAbilities,
   ChannelError,
   type ChannelOptions,
-  type Post,
   type PostDraft,
 } from "../wire/channel.ts";
 import { ABNORMAL_CLOSURE, INTERNAL_ERROR_CLOSURE } from "../wire/connection.ts";
 import { DialError } from "../wire/websocket-dial.ts";
 import { checkDraft } from "./check-draft.ts";
-import { download } from "./download.ts";
+import { explainClose, toChannelError, toDialError } from "./discord/errors.ts";
+import { locate, readMissed, SNOWFLAKE, toPost } from "./discord/posts.ts";
 import { loadPackage } from "./load-package.ts";
 import type { ChannelTools, Network } from "./network.ts";
 import { createPostQueue } from "./post-queue.ts";
@@ -64,13 +64,7 @@ export const discord: Network<Settings> = {
   open,
 };
 
-const PAGE = 100;
-const MAX_PAGES = 10;
 const MAX_NONCE = 25;
-const SNOWFLAKE = /^\d{1,20}$/;
-/** Messages of people and bots; the others are notices of Discord itself. */
-const DEFAULT_TYPE = 0;
-const REPLY_TYPE = 19;
 
 async function open(settings: Settings, { cursors, signal }: ChannelOptions, tools: ChannelTools): Promise<Channel> {
   const library = await loadPackage(discord, () => import("discord.js"));
@@ -91,32 +85,19 @@ async function open(settings: Settings, { cursors, signal }: ChannelOptions, too
   });
   const self = await connect(client, Events, settings, signal);
 
-  let destroyed: Promise<void> = Promise.resolve();
-  const queue = createPostQueue(() => {
-    destroyed = client.destroy();
-  });
+  const queue = createPostQueue(() => client.destroy());
   watch(client, Events, queue.end);
 
-  const reads = (room: string): boolean => settings.rooms?.includes(room) ?? true;
   const receive = async (message: APIMessage, edited: boolean): Promise<void> => {
     const place = await locate(client, message);
     const post = place === undefined ? undefined : toPost(message, edited, place, self.id);
-    if (post !== undefined && (post.direct || reads(post.room))) queue.push(post);
+    if (post !== undefined) queue.push(post);
   };
   const warn = (error: unknown): void =>
     tools.log.warn({ reason: describeError(error, [settings.token]) }, "Posts of Discord could not be read.");
 
-  const readMissed = async (): Promise<void> => {
-    for (const [room, cursor] of cursors) {
-      if (!SNOWFLAKE.test(room) || !SNOWFLAKE.test(cursor)) continue;
-      const threads = client.channels.cache.filter((channel) => channel.isThread() && channel.parentId === room);
-      for (const id of [room, ...threads.keys()]) {
-        await readSince(client, Routes.channelMessages(id), cursor, (message) => receive(message, false)).catch(warn);
-      }
-    }
-  };
   // In order: what was missed comes before what arrives now.
-  let received = readMissed();
+  let received = readMissed(client, Routes.channelMessages, cursors, (message) => receive(message, false), warn);
   client.on(Events.Raw, ({ t, d }: { t: string | null; d: APIMessage }) => {
     if (t !== "MESSAGE_CREATE" && t !== "MESSAGE_UPDATE") return;
     received = received.then(() => receive(d, t === "MESSAGE_UPDATE")).catch(warn);
@@ -136,10 +117,7 @@ async function open(settings: Settings, { cursors, signal }: ChannelOptions, too
     abilities,
     self,
     posts: queue.posts,
-    closed: queue.closed.then(async (closure) => {
-      await destroyed;
-      return closure;
-    }),
+    closed: queue.closed,
     close: queue.end,
     async post(draft) {
       const body = {
@@ -221,70 +199,6 @@ function watch(client: Client, Events: Library["Events"], end: (code: number, re
   client.on(Events.ShardError, () => {});
 }
 
-async function readSince(
-  client: Client,
-  route: `/${string}`,
-  cursor: string,
-  receive: (message: APIMessage) => Promise<void>,
-): Promise<void> {
-  let after = cursor;
-  for (let page = 0; page < MAX_PAGES; page++) {
-    const query = new URLSearchParams({ after, limit: String(PAGE) });
-    const messages = (await client.rest.get(route, { query })) as APIMessage[];
-    // Newest first.
-    for (const message of messages.reverse()) await receive(message);
-    const last = messages.at(-1);
-    if (last === undefined || messages.length < PAGE) return;
-    after = last.id;
-  }
-}
-
-type Place = Pick<Post, "room" | "thread" | "direct">;
-
-/** Undefined: the channel cannot be seen. */
-async function locate(
-  client: Client,
-  { channel_id: id, guild_id }: APIMessage & { readonly guild_id?: string },
-): Promise<Place | undefined> {
-  const channel = client.channels.cache.get(id) ?? (await client.channels.fetch(id).catch(() => null));
-  if (channel?.isThread() === true && channel.parentId !== null) {
-    return { room: channel.parentId, thread: id, direct: false };
-  }
-  if (channel === null && guild_id !== undefined) return undefined;
-  return { room: id, direct: channel?.isDMBased() ?? true };
-}
-
-function toPost(message: APIMessage, edited: boolean, place: Place, self: string): Post | undefined {
-  const { attachments, author, content, edited_timestamp, id, mentions, message_reference, timestamp, type } = message;
-  if (type !== DEFAULT_TYPE && type !== REPLY_TYPE) return undefined;
-  // Discord itself updates messages too, e.g. to add previews of links.
-  if (edited && typeof edited_timestamp !== "string") return undefined;
-  const replyTo = type === REPLY_TYPE ? message_reference?.message_id : undefined;
-  return {
-    ...place,
-    ...(edited
-      ? { id: `${id}:${Date.parse(edited_timestamp ?? "")}`, edits: id, at: Date.parse(edited_timestamp ?? "") }
-      : { id, at: Date.parse(timestamp), cursor: id }),
-    sender: {
-      id: author.id,
-      name: author.username,
-      bot: author.bot === true || message.webhook_id !== undefined,
-      self: author.id === self,
-      // One webhook may post for many senders, under any name.
-      verified: message.webhook_id === undefined,
-    },
-    text: content,
-    mentions: mentions.map((user) => user.id),
-    ...(replyTo === undefined ? {} : { replyTo }),
-    files: attachments.map(({ content_type, filename, size, url }) => ({
-      name: filename,
-      mediaType: content_type ?? "application/octet-stream",
-      size,
-      read: (maxBytes, signal) => download(url, { maxBytes, signal }),
-    })),
-  };
-}
-
 /** Nobody is notified but those whom the draft names, whatever the text has in it. */
 function toContent({ mentions = [], text }: PostDraft) {
   const users = mentions.map(({ id }) => id).filter((id) => SNOWFLAKE.test(id));
@@ -299,36 +213,4 @@ function toFiles({ files = [] }: PostDraft) {
 /** Discord keeps one message per nonce, for some minutes: a request may be repeated. */
 function toNonce(key: string): string {
   return createHash("sha256").update(key).digest("base64url").slice(0, MAX_NONCE);
-}
-
-function toChannelError(error: unknown, library: Library, token: string): Error {
-  const reason = describeError(error, [token]);
-  if (error instanceof library.RateLimitError) {
-    const { retryAfter, timeToReset } = error;
-    const options = { retryAfterMs: Math.max(retryAfter, timeToReset, 0) };
-    return new ChannelError("rate-limited", "Discord limits the rate of posts.", options);
-  }
-  if (error instanceof library.DiscordAPIError) {
-    const unknownMessage = error.code === 10_008;
-    const hidden = !unknownMessage && (error.status === 403 || error.status === 404);
-    return new ChannelError(hidden ? "no-access" : "refused", `Discord refuses the post: ${reason}`);
-  }
-  return new Error(`The request to Discord failed: ${reason}`);
-}
-
-/** Close codes of the gateway that a change of the settings can prevent. */
-function explainClose(code: number): string | undefined {
-  if (code === 4_004) return "Discord does not accept the `token`: copy it again from Developer Portal → Bot → Token.";
-  if (code === 4_014) {
-    return "Discord refuses the connection because the bot may not read messages: enable Developer Portal → Bot → Privileged Gateway Intents → Message Content Intent.";
-  }
-  return undefined;
-}
-
-function toDialError(error: unknown, code: number, token: string): DialError {
-  if (error instanceof DialError) return error;
-  const invalid = error instanceof Error && "code" in error && error.code === "TokenInvalid";
-  const explained = explainClose(invalid ? 4_004 : code);
-  if (explained !== undefined) return new DialError("refused", explained);
-  return new DialError("unreachable", `Discord cannot be reached: ${describeError(error, [token])}`);
 }

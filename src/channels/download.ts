@@ -1,3 +1,5 @@
+import { readAtMost } from "./read-at-most.ts";
+
 /** Downloads a file of a post. Rejects if it is larger than `maxBytes`, whatever size was announced. */
 export async function download(url: string, { headers = {}, maxBytes, signal }: DownloadOptions): Promise<Uint8Array> {
   // An address may have a token in it, and so may the errors of fetch: neither is shown.
@@ -9,14 +11,7 @@ export async function download(url: string, { headers = {}, maxBytes, signal }: 
   if (!response.ok || response.body === null) {
     throw new Error(`The file could not be downloaded: the network answered with status ${response.status}.`);
   }
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response.body) {
-    size += chunk.byteLength;
-    if (size > maxBytes) throw new Error(`The file is larger than ${maxBytes} bytes.`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+  return await readAtMost(response.body, maxBytes);
 }
 
 interface DownloadOptions {

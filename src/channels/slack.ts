@@ -16,7 +16,7 @@ import { checkDraft } from "./check-draft.ts";
 import { loadPackage } from "./load-package.ts";
 import type { ChannelTools, Network } from "./network.ts";
 import { createPostQueue } from "./post-queue.ts";
-import { describeError } from "./redact.ts";
+import { APP_TOKEN_HELP, BOT_TOKEN_HELP, explainScope, toChannelError, toDialError, toReason } from "./slack/errors.ts";
 import { readMissed } from "./slack/history.ts";
 import { type SlackMessage, type SlackReader, toPost } from "./slack/posts.ts";
 import { escapeText } from "./slack/text.ts";
@@ -108,10 +108,7 @@ async function open(settings: Settings, { cursors, signal }: ChannelOptions, too
   });
   const identity = await dial(web, client, settings, signal);
 
-  let disconnected: Promise<unknown> = Promise.resolve();
-  const queue = createPostQueue(() => {
-    disconnected = client.disconnect().catch(() => {});
-  });
+  const queue = createPostQueue(() => client.disconnect().catch(() => {}));
   client.on("disconnected", () => queue.end(ABNORMAL_CLOSURE, "Slack closed the connection."));
 
   const reader = createReader(web, identity, settings);
@@ -120,10 +117,10 @@ async function open(settings: Settings, { cursors, signal }: ChannelOptions, too
     for (const { id = "" } of message.files ?? [])
       if (message.user === identity.userId) uploads.get(id)?.(message.ts ?? id);
     const post = await toPost(message, reader);
-    if (post !== undefined && (post.direct || settings.rooms?.includes(post.room) !== false)) queue.push(post);
+    if (post !== undefined) queue.push(post);
   };
   const warn = (error: unknown): void =>
-    tools.log.warn({ reason: toReason(error, settings) }, "Posts of Slack could not be read.");
+    tools.log.warn({ reason: toReason(error, slack.secrets(settings)) }, "Posts of Slack could not be read.");
 
   // In order: what was missed comes before what arrives now.
   let received = readMissed(web, cursors, receive, warn);
@@ -137,7 +134,7 @@ async function open(settings: Settings, { cursors, signal }: ChannelOptions, too
     checkDraft(draft, abilities);
     const mentions = (draft.mentions ?? []).map(({ id }) => `<@${escapeText(id)}> `).join("");
     return await request(mentions + escapeText(draft.text)).catch((error: unknown) => {
-      throw toChannelError(error, library, settings);
+      throw toChannelError(error, library, slack.secrets(settings));
     });
   };
 
@@ -165,10 +162,7 @@ async function open(settings: Settings, { cursors, signal }: ChannelOptions, too
     abilities,
     self: { id: identity.userId, name: identity.name },
     posts: queue.posts,
-    closed: queue.closed.then(async (closure) => {
-      await disconnected;
-      return closure;
-    }),
+    closed: queue.closed,
     close: queue.end,
     post: (draft) =>
       send(draft, async (text) => {
@@ -208,7 +202,7 @@ async function dial(
       user = "",
       user_id = "",
     } = await web.auth.test().catch((error: unknown) => {
-      throw toDialError(error, settings, BOT_TOKEN_HELP);
+      throw toDialError(error, slack.secrets(settings), BOT_TOKEN_HELP);
     });
     const scopes = response_metadata?.scopes;
     if (scopes?.includes("chat:write") === false) {
@@ -216,7 +210,7 @@ async function dial(
     }
     signal.throwIfAborted();
     await client.start().catch((error: unknown) => {
-      throw toDialError(error, settings, APP_TOKEN_HELP);
+      throw toDialError(error, slack.secrets(settings), APP_TOKEN_HELP);
     });
     if (signal.aborted) await client.disconnect();
     return { userId: user_id, botId: bot_id, name: user };
@@ -254,60 +248,6 @@ function createReader(web: WebClient, self: Identity, { apiUrl, botToken }: Sett
 }
 
 const MAX_NAMES = 10_000;
-const BOT_TOKEN_HELP =
-  "Slack does not accept the `botToken`: copy the Bot User OAuth Token (xoxb-…) from OAuth & Permissions.";
-const APP_TOKEN_HELP =
-  "Slack does not accept the `appToken`: copy the token (xapp-…) with the scope connections:write from Basic Information → App-Level Tokens, and enable Socket Mode.";
-
-function explainScope(scope: string): string {
-  return `The bot lacks the scope ${scope}: add it in OAuth & Permissions → Scopes → Bot Token Scopes, and install the app again.`;
-}
-
-/** The code of an error that Slack answered with. */
-function codeOf(error: unknown): string | undefined {
-  return dataOf(error).error;
-}
-
-function dataOf(error: unknown): Readonly<Record<string, string | undefined>> {
-  return (error instanceof Error && "data" in error ? error.data : {}) as Record<string, string | undefined>;
-}
-
-function toReason(error: unknown, { appToken, botToken }: Settings): string {
-  const { needed } = dataOf(error);
-  return needed === undefined ? describeError(error, [appToken, botToken]) : explainScope(needed);
-}
-
-function toDialError(error: unknown, settings: Settings, help: string): DialError {
-  if (codeOf(error) === undefined) {
-    return new DialError("unreachable", `Slack cannot be reached: ${toReason(error, settings)}`);
-  }
-  return new DialError("refused", `${help} (${codeOf(error)})`);
-}
-
-const NO_ACCESS = [
-  "channel_not_found",
-  "not_in_channel",
-  "is_archived",
-  "restricted_action",
-  "missing_scope",
-  "cannot_dm_bot",
-];
-/** It is not known what became of the request. */
-const UNCERTAIN = ["internal_error", "fatal_error", "service_unavailable", "request_timeout"];
-
-function toChannelError(error: unknown, library: typeof import("@slack/web-api"), settings: Settings): Error {
-  const code = codeOf(error);
-  if (error instanceof library.WebAPIRateLimitedError) {
-    const options = { retryAfterMs: error.retryAfter * 1_000 };
-    return new ChannelError("rate-limited", "Slack limits the rate of posts.", options);
-  }
-  if (code === undefined || UNCERTAIN.includes(code)) {
-    return new Error(`The request to Slack failed: ${toReason(error, settings)}`);
-  }
-  const reason = `Slack refuses the post: ${toReason(error, settings)}`;
-  return new ChannelError(NO_ACCESS.includes(code) ? "no-access" : "refused", reason);
-}
-
 /** What the libraries log are details of requests, with parts of tokens. */
 function toSilentLogger(level: ReturnType<Logger["getLevel"]>): Logger {
   const silent = (): void => {};

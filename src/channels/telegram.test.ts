@@ -55,8 +55,8 @@ describe("a channel of Telegram", () => {
     return server;
   }
 
-  async function join({ apiRoot }: TelegramServer, { token } = ALPHA, rooms?: string[]) {
-    const channel = await telegram.open({ token, apiRoot, ...(rooms && { rooms }) }, NEW, SUITE_TOOLS);
+  async function join({ apiRoot }: TelegramServer, { token } = ALPHA) {
+    const channel = await telegram.open({ token, apiRoot }, NEW, SUITE_TOOLS);
     cleanups.push(async () => {
       channel.close();
       await channel.closed;
@@ -105,12 +105,13 @@ describe("a channel of Telegram", () => {
     expect(server.messages.at(-1)).toMatchObject({ text: "answer", message_thread_id: Number(server.topic) });
   });
 
-  it("reads the rooms of its settings, and private chats", async () => {
+  it("receives private messages", async () => {
     const server = await start();
-    const { inbox } = await join(server, OPEN, ["-100"]);
-    server.say(ANNA, server.room, { text: "not for it" });
-    server.say(ANNA, String(OPEN.id), { text: "for it" });
-    expect(await inbox.next()).toMatchObject({ text: "for it", room: "42", direct: true });
+    const { channel, inbox } = await join(server);
+    server.say(ANNA, String(ALPHA.id), { text: "between us" });
+    expect(await inbox.next()).toMatchObject({ text: "between us", room: "42", direct: true });
+    await channel.post({ room: "42", text: "understood", mentions: [{ id: "42", name: "Anna Maria" }] });
+    expect(server.messages.at(-1)).toMatchObject({ chat: { id: 42, type: "private" }, text: "understood" });
   });
 
   it("receives the edits of a message as different posts", async () => {
@@ -167,15 +168,16 @@ describe("a channel of Telegram", () => {
     expect(String(server.messages[1]?.message_id)).toBe(id);
   });
 
-  it("sends a text that is too long for a caption before the files, which reply to it", async () => {
+  it("refuses a text that is too long for a caption", async () => {
     const server = await start();
     const { channel } = await join(server);
     const files = [{ name: "a.txt", mediaType: "text/plain", bytes: Buffer.from("a") }];
-    const { id } = await channel.post({ room: server.room, text: "x".repeat(1_025), files });
-    expect(server.messages).toMatchObject([
-      { message_id: Number(id), text: "x".repeat(1_025) },
-      { document: { file_name: "a.txt" }, reply_to_message: { message_id: Number(id) } },
-    ]);
+    const { maxWithFiles = 0 } = channel.abilities.text;
+    const draft = { room: server.room, files, mentions: [{ id: "7002", name: "beta_bot" }] };
+    await channel.post({ ...draft, text: "x".repeat(maxWithFiles) });
+    const attempt = channel.post({ ...draft, text: "x".repeat(maxWithFiles + 1) });
+    await expect(attempt).rejects.toMatchObject({ code: "refused" });
+    expect(server.messages).toHaveLength(1);
   });
 
   it("confirms a post when the next one is asked for, so that what was not read comes again", async () => {

@@ -33,11 +33,12 @@ const settings = z.strictObject({
 type Settings = z.infer<typeof settings>;
 
 const MAX_TEXT = 4_096;
+const MAX_CAPTION = 1_024;
 /** Mentions are part of the text: two fit. */
 const MENTION_SPACE = 96;
 
 const abilities: ChannelAbilities = {
-  text: { max: MAX_TEXT - MENTION_SPACE, unit: "characters" },
+  text: { max: MAX_TEXT - MENTION_SPACE, unit: "characters", maxWithFiles: MAX_CAPTION - MENTION_SPACE },
   lines: true,
   // A bot may send 50 MB, but other bots can download 20 MB.
   maxFileBytes: 20_000_000,
@@ -68,7 +69,6 @@ export const telegram: Network<Settings> = {
 };
 
 const API_ROOT = "https://api.telegram.org";
-const MAX_CAPTION = 1_024;
 const MAX_ALBUM = 10;
 const POLL_SECONDS = 30;
 const CONFIRM_MS = 3_000;
@@ -92,7 +92,10 @@ async function open(settings: Settings, { signal }: ChannelOptions): Promise<Cha
   });
 
   const stopping = new AbortController();
-  const queue = createPostQueue(() => stopping.abort());
+  const queue = createPostQueue(async () => {
+    stopping.abort();
+    await polling;
+  });
   const unread = new Map<Post, number>();
   /** All updates below it have been read here. */
   let offset = 0;
@@ -117,7 +120,6 @@ async function open(settings: Settings, { signal }: ChannelOptions): Promise<Cha
         const request = { offset, timeout: POLL_SECONDS, allowed_updates };
         const updates = await api.getUpdates(request, toSignal(stopping.signal));
         for (const { post, updateId } of toPosts(updates, { me, api, fileRoot: `${root}/file/bot${token}` })) {
-          if (!post.direct && settings.rooms?.includes(post.room) === false) continue;
           unread.set(post, updateId);
           queue.push(post);
         }
@@ -151,10 +153,7 @@ async function open(settings: Settings, { signal }: ChannelOptions): Promise<Cha
     abilities,
     self: { id: String(me.id), name: me.username },
     posts: { [Symbol.asyncIterator]: read },
-    closed: queue.closed.then(async (closure) => {
-      await polling;
-      return closure;
-    }),
+    closed: queue.closed,
     close: queue.end,
     post: (draft) => send(draft, () => sendDraft(api, draft, library.InputFile)),
     edit: (id, draft) => send(draft, () => editMessage(api, Number(id), draft)),
@@ -180,35 +179,27 @@ async function sendDraft(api: Api, draft: PostDraft, InputFile: InputFile): Prom
   const { files = [], replyTo, room, thread } = draft;
   const { entities, text } = addMentions(draft);
   const place = thread === undefined ? {} : { message_thread_id: Number(thread) };
-  const reply = (id: string | undefined) =>
-    id === undefined ? {} : { reply_parameters: { message_id: Number(id), allow_sending_without_reply: true } };
+  const reply =
+    replyTo === undefined
+      ? {}
+      : { reply_parameters: { message_id: Number(replyTo), allow_sending_without_reply: true } };
   const media = files.map(({ bytes, name }) => new InputFile(bytes, toFileName(name)));
   const [document] = media;
   if (media.length > MAX_ALBUM) throw new ChannelError("refused", `The post has more than ${MAX_ALBUM} files.`);
 
-  const sendFiles = async (caption: string, inReplyTo: string | undefined): Promise<string> => {
-    const options = { ...place, ...reply(inReplyTo) };
-    const labels = caption === "" ? {} : { caption, caption_entities: entities };
-    if (media.length === 1 && document !== undefined) {
-      return String((await api.sendDocument(room, document, { ...labels, ...options })).message_id);
-    }
-    const album = media.map((file, index) => ({
-      type: "document" as const,
-      media: file,
-      ...(index === 0 ? labels : {}),
-    }));
-    return String((await api.sendMediaGroup(room, album, options))[0]?.message_id);
-  };
-  if (media.length > 0 && text.length <= MAX_CAPTION) return { id: await sendFiles(text, replyTo) };
-  const options = { ...place, ...reply(replyTo), entities, link_preview_options: { is_disabled: true } };
-  const id = String((await api.sendMessage(room, text, options)).message_id);
-  if (media.length > 0) {
-    // The text has arrived: whatever happens to the files, the post as a whole was not refused.
-    await sendFiles("", id).catch((error: unknown) => {
-      throw new Error("The text was posted, its files were not.", { cause: error });
-    });
+  const options = { ...place, ...reply };
+  if (document === undefined) {
+    const preview = { link_preview_options: { is_disabled: true } };
+    return toId(await api.sendMessage(room, text, { ...options, ...preview, entities }));
   }
-  return { id };
+  const labels = text === "" ? {} : { caption: text, caption_entities: entities };
+  if (media.length === 1) return toId(await api.sendDocument(room, document, { ...options, ...labels }));
+  const album = media.map((file, at) => ({ type: "document" as const, media: file, ...(at === 0 ? labels : {}) }));
+  return toId((await api.sendMediaGroup(room, album, options))[0]);
+}
+
+function toId(message: { readonly message_id: number } | undefined): { readonly id: string } {
+  return { id: String(message?.message_id) };
 }
 
 async function editMessage(api: Api, id: number, draft: PostDraft): Promise<void> {

@@ -17,7 +17,12 @@ export interface Channel extends Connection {
 
 export interface ChannelAbilities {
   /** Maximum length of a post: UTF-8 bytes or UTF-16 code units. */
-  readonly text: { readonly max: number; readonly unit: "bytes" | "characters" };
+  readonly text: {
+    readonly max: number;
+    readonly unit: "bytes" | "characters";
+    /** Of a post with files, if less fits beside them. */
+    readonly maxWithFiles?: number;
+  };
   /** A post may have several lines. */
   readonly lines: boolean;
   /** Maximum size of a file in bytes; 0: files cannot be sent. */

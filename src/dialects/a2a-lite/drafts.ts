@@ -44,13 +44,14 @@ function toTexts(
   files: readonly DraftFile[],
   limit: PostLimit,
   key: string,
-  { maxFileBytes }: ChannelAbilities,
+  { maxFileBytes, text: { maxWithFiles = limit.max } }: ChannelAbilities,
 ): { readonly texts: readonly string[]; readonly attached: readonly DraftFile[] } {
   const body = joinTexts(typeof content === "string" ? content : content.body, rest);
   const split = (text: string, sent: readonly DraftFile[]): readonly string[] => {
+    const within = sent.length === 0 ? limit : { ...limit, max: maxWithFiles };
     if (typeof content !== "string")
-      return splitMessage(withFiles(content, text, sent), digest(key).slice(0, 8), limit);
-    const posts = splitChat(text, limit);
+      return splitMessage(withFiles(content, text, sent), digest(key).slice(0, 8), within);
+    const posts = splitChat(text, within);
     return posts.length === 0 ? [""] : posts;
   };
   const texts = split(body, files);

@@ -97,6 +97,24 @@ test("a post that is refused does not hold up the next, and is logged", async ()
   expect(lines).toHaveLength(2);
 });
 
+test("leaves room beside files where a network has less of it there", async () => {
+  open({ text: { max: 2_000, unit: "characters", maxWithFiles: 200 } });
+  const files = [{ name: "a.txt", mediaType: "text/plain", bytes: Buffer.from("a") }];
+  const body = Array.from({ length: 8 }, (_, line) => `line ${line} ${"x".repeat(40)}`).join("\n");
+  await outbox.send(chat(body));
+  await outbox.send({ ...chat(body), files });
+  expect(texts()[0]).toBe(body);
+  expect(texts().slice(1).join("\n")).toBe(body);
+  expect(texts().slice(1)).toHaveLength(2);
+  expect(
+    Math.max(
+      ...texts()
+        .slice(1)
+        .map(({ length }) => length),
+    ),
+  ).toBeLessThanOrEqual(200);
+});
+
 test("posts again under the same key when it is not known whether a post has arrived", async () => {
   open({}, true);
   network.failures.push("lost", new Error("unknown"));
