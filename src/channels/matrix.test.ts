@@ -217,29 +217,49 @@ describe("Matrix", () => {
     await expect(channel.post({ room: ROOM, text: "hello" })).rejects.toMatchObject({ code: "no-access" });
   });
 
-  it("reads more than one page that it missed, in order and from the batch of a cursor", async () => {
+  it("reads pages that it missed, in order, each room from its own cursor", async () => {
     const { open, server } = await start();
-    const channel = await open();
+    server.createRoom({ id: "!second:sim", members: [AGENT, PERSON] });
+    const rooms = [ROOM, "!second:sim"];
+    const channel = await open(rooms);
+    const inbox = readPosts(channel);
+    server.send("!second:sim", PERSON, text("served"));
+    const { cursor: second = "" } = await inbox.next();
     server.send(ROOM, PERSON, text("first"));
-    const { cursor = "" } = await readPosts(channel).next();
+    const { cursor: first = "" } = await inbox.next();
+    server.send("!second:sim", PERSON, text("not served"));
     channel.close();
     for (let index = 0; index < 250; index++) server.send(ROOM, PERSON, text(`missed ${index}`));
-    const inbox = readPosts(await open([ROOM], { cursors: new Map([[ROOM, cursor]]) }));
+    const cursors = new Map([
+      [ROOM, first],
+      ["!second:sim", second],
+    ]);
+    const again = readPosts(await open(rooms, { cursors }));
     const posts = [];
-    for (let index = 0; index < 250; index++) posts.push(await inbox.next());
-    expect(posts.map(({ text: body }) => body)).toEqual(Array.from({ length: 250 }, (_, index) => `missed ${index}`));
-    expect(new Set(posts.slice(0, -1).map((post) => post.cursor?.split(" ")[1]))).toEqual(
-      new Set([cursor.split(" ")[1]]),
-    );
-    expect(posts.at(-1)?.cursor?.split(" ")[1]).not.toBe(cursor.split(" ")[1]);
+    for (let index = 0; index < 251; index++) posts.push(await again.next());
+    const missed = Array.from({ length: 250 }, (_, index) => `missed ${index}`);
+    expect(posts.map(({ text: body }) => body)).toEqual([...missed, "not served"]);
+    // Reading continues after whole pages.
+    expect(new Set(posts.slice(0, 99).map(({ cursor }) => cursor))).toEqual(new Set([first]));
+    expect(new Set(posts.slice(99, 199).map(({ cursor }) => cursor)).size).toBe(1);
+    server.send(ROOM, PERSON, text("now"));
+    expect((await again.next()).text).toBe("now");
+  });
+
+  it("reads what a long poll left out", async () => {
+    const { open, server } = await start();
+    const inbox = readPosts(await open());
+    for (let index = 0; index < 250; index++) server.send(ROOM, PERSON, text(`${index}`));
+    for (let index = 0; index < 250; index++) expect((await inbox.next()).text).toBe(`${index}`);
   });
 
   it("begins now if the server does not know the cursor", async () => {
-    const { open, server } = await start();
+    const { open, server, warnings } = await start();
     server.send(ROOM, PERSON, text("old"));
-    const inbox = readPosts(await open([ROOM], { cursors: new Map([[ROOM, "1 of-another-server"]]) }));
+    const inbox = readPosts(await open([ROOM], { cursors: new Map([[ROOM, "of-another-server"]]) }));
     server.send(ROOM, PERSON, text("new"));
     expect((await inbox.next()).text).toBe("new");
+    expect(warnings).toEqual([expect.stringContaining("it begins now")]);
   });
 
   it("posts a repeated key once", async () => {

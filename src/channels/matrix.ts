@@ -72,8 +72,8 @@ async function open(settings: MatrixSettings, options: ChannelOptions, tools: Ch
     await rooms.enter(settings.rooms, options.signal);
     const name = await displayNameOf(api, id, options.signal);
     const maxFileBytes = await uploadLimit(api, options.signal);
-    const start = await findStart({ api, rooms, signal: options.signal }, options.cursors);
-    return new MatrixChannel({ api, rooms, id, name, maxFileBytes, start }, tools);
+    const start = await findStart({ api, rooms, signal: options.signal });
+    return new MatrixChannel({ api, rooms, id, name, maxFileBytes, start }, options, tools);
   } catch (error) {
     throw toDialError(error, options.signal);
   }
@@ -99,7 +99,7 @@ class MatrixChannel implements Channel {
   readonly #tools: ChannelTools;
   readonly #closing = new AbortController();
 
-  constructor({ api, id, maxFileBytes, name, rooms, start }: Opened, tools: ChannelTools) {
+  constructor({ api, id, maxFileBytes, name, rooms, start }: Opened, { cursors }: ChannelOptions, tools: ChannelTools) {
     this.self = { id, name };
     this.abilities = { ...ABILITIES, maxFileBytes };
     this.posts = this.#queue.posts;
@@ -108,9 +108,8 @@ class MatrixChannel implements Channel {
     this.#rooms = rooms;
     this.#tools = tools;
     const { signal } = this.#closing;
-    void syncRooms({ api, rooms, tools, self: id, queue: this.#queue, signal }, start).catch((error: unknown) =>
-      this.close(ABNORMAL_CLOSURE, describe(error)),
-    );
+    const context = { api, rooms, tools, self: id, queue: this.#queue, signal };
+    void syncRooms(context, start, cursors).catch((error: unknown) => this.close(ABNORMAL_CLOSURE, describe(error)));
   }
 
   close(code?: number, reason?: string): void {

@@ -43,22 +43,16 @@ const MAX_PAGES = 20;
 /** Posts whose thread is remembered, for their edits, which do not name it. */
 const MAX_THREADS = 1_000;
 
-/** Where reading begins: after the last post of an earlier connection, or now. */
-export async function findStart(context: Pick<SyncContext, "api" | "rooms" | "signal">, cursors: Cursors) {
-  const token = newestToken(cursors);
-  try {
-    return (await sync(context, token, 0)).start;
-  } catch (error) {
-    // A token of another account or server.
-    if (token === undefined || !(error instanceof MatrixError) || error.status !== 400) throw error;
-    return (await sync(context, undefined, 0)).start;
-  }
+/** Resolves with where reading begins; what came before it is read from the cursors. */
+export async function findStart(context: Pick<SyncContext, "api" | "rooms" | "signal">): Promise<string> {
+  return (await sync(context, undefined, 0)).next_batch;
 }
 
 /** Resolves when aborted; rejects if the connection has failed. */
-export async function syncRooms(context: SyncContext, start: string): Promise<void> {
-  const { api, rooms, self, signal, tools } = context;
-  const threads = new Map<string, string>();
+export async function syncRooms(context: SyncContext, start: string, cursors: Cursors): Promise<void> {
+  const { api, queue, rooms, signal } = context;
+  const reader = createReader(context);
+  for (const [name, cursor] of cursors) await readFrom(context, reader, name, cursor, start);
   let since = start;
   while (!signal.aborted) {
     const reply = await syncPatiently(context, since);
@@ -67,41 +61,66 @@ export async function syncRooms(context: SyncContext, start: string): Promise<vo
       const room = rooms.byId(id);
       if (room !== undefined) await rooms.join(room, signal);
     }
-    const posts: Omit<Post, "cursor">[] = [];
     for (const [id, joined] of Object.entries(reply.rooms?.join ?? {})) {
       const room = rooms.byId(id);
       if (room === undefined) continue;
-      for (const event of joined.state?.events ?? []) rooms.apply(room, event);
       const missed = await readMissed(api, id, joined, since, signal);
-      for (const event of [...missed, ...(joined.timeline?.events ?? [])]) {
-        rooms.apply(room, event);
-        const post = room.encrypted ? undefined : toPost(event, room, self, threads, api);
-        if (post !== undefined) posts.push(post);
-      }
+      const events = [...missed, ...(joined.timeline?.events ?? [])];
+      for (const event of [...(joined.state?.events ?? []), ...events]) rooms.apply(room, event);
+      for (const post of reader(room, events, since, reply.next_batch)) queue.push(post);
     }
-    const { next_batch } = reply;
-    posts.forEach((post, index) => {
-      // Reading continues after a whole batch only: before its last post, the token is that of the batch before.
-      const token = index === posts.length - 1 ? next_batch : since;
-      context.queue.push({ ...post, cursor: `${tools.clock.now()} ${token}` });
-    });
-    since = next_batch;
+    since = reply.next_batch;
   }
 }
 
-/** `start` is where reading begins if nothing of the reply is used. */
-async function sync(
+type Room = NonNullable<ReturnType<MatrixRooms["byId"]>>;
+type Reader = (room: Room, events: readonly MatrixEvent[], before: string, after: string) => Post[];
+
+/** Posts of a batch of events, which is between two tokens. Reading continues after whole batches only. */
+function createReader({ api, self }: SyncContext): Reader {
+  const threads = new Map<string, string>();
+  return (room, events, before, after) => {
+    if (room.encrypted) return [];
+    const posts = events.flatMap((event) => toPost(event, room, self, threads, api) ?? []);
+    return posts.map((post, index) => ({ ...post, cursor: index === posts.length - 1 ? after : before }));
+  };
+}
+
+/** What was posted in a room between a cursor and the start. */
+async function readFrom(
+  { api, queue, rooms, signal, tools }: SyncContext,
+  reader: Reader,
+  name: string,
+  cursor: string,
+  to: string,
+) {
+  const room = rooms.find(name);
+  let from: string | undefined = cursor;
+  try {
+    for (let page = 0; room !== undefined && from !== undefined && page < MAX_PAGES; page++) {
+      const query: Record<string, string> = { dir: "f", from, to, limit: `${PAGE}` };
+      const { chunk, end } = await readPage(api, room.id, query, signal);
+      for (const post of reader(room, chunk, from, end ?? to)) queue.push(post);
+      from = chunk.length === 0 ? undefined : end;
+    }
+  } catch (error) {
+    // A token of another account or server.
+    if (!(error instanceof MatrixError) || error.status !== 400) throw error;
+    tools.log.warn({ room: name }, `The homeserver does not know where reading ended in ${name}; it begins now.`);
+  }
+}
+
+function sync(
   { api, rooms, signal }: Pick<SyncContext, "api" | "rooms" | "signal">,
   since: string | undefined,
   waitMs: number,
-): Promise<SyncReply & { readonly start: string }> {
+): Promise<SyncReply> {
   const none = { types: [] };
   const timeline = { limit: since === undefined ? 0 : PAGE };
   const room = { rooms: rooms.ids, timeline, state: { types: ["m.room.member", "m.room.encryption"] } };
   const filter = { presence: none, account_data: none, room: { ...room, ephemeral: none, account_data: none } };
   const query = { filter: JSON.stringify(filter), timeout: `${waitMs}`, ...(since !== undefined && { since }) };
-  const reply = await api.get<SyncReply>("v3/sync", { query, waitMs, signal });
-  return { ...reply, start: since ?? reply.next_batch };
+  return api.get<SyncReply>("v3/sync", { query, waitMs, signal });
 }
 
 /** Undefined if the server asked to wait, which has been done. */
@@ -136,12 +155,21 @@ async function readMissed(
   let from = timeline?.limited === true ? timeline.prev_batch : undefined;
   for (let page = 0; from !== undefined && page < MAX_PAGES; page++) {
     const query = { dir: "b", from, to: since, limit: `${PAGE}` };
-    const path = `v3/rooms/${encodeURIComponent(id)}/messages`;
-    const found = await api.get<{ chunk: readonly MatrixEvent[]; end?: string }>(path, { query, signal });
-    missed.push(...found.chunk);
-    from = found.chunk.length === 0 ? undefined : found.end;
+    const { chunk, end } = await readPage(api, id, query, signal);
+    missed.push(...chunk);
+    from = chunk.length === 0 ? undefined : end;
   }
   return missed.reverse();
+}
+
+interface Page {
+  readonly chunk: readonly MatrixEvent[];
+  /** Absent on the last one. */
+  readonly end?: string;
+}
+
+function readPage(api: MatrixApi, id: string, query: Readonly<Record<string, string>>, signal: AbortSignal) {
+  return api.get<Page>(`v3/rooms/${encodeURIComponent(id)}/messages`, { query, signal });
 }
 
 function toPost(
@@ -150,7 +178,7 @@ function toPost(
   self: string,
   threads: Map<string, string>,
   api: MatrixApi,
-): Omit<Post, "cursor"> | undefined {
+): Post | undefined {
   const message = readMessage(event);
   if (message === undefined) return undefined;
   const { bot, file, ...rest } = message;
@@ -172,14 +200,4 @@ function toPost(
         : [{ ...file, read: (maxBytes: number, signal?: AbortSignal) => api.download(file.uri, maxBytes, signal) }],
     at,
   };
-}
-
-/** Tokens are those of the whole account, so that the newest one of any room is where reading continues. */
-function newestToken(cursors: Cursors): string | undefined {
-  const marks = [...cursors.values()].map((cursor) => {
-    const [, at = "", token = ""] = /^(\d+) (.+)$/.exec(cursor) ?? [];
-    return { at: Number(at), token };
-  });
-  const newest = marks.filter(({ token }) => token !== "").sort((a, b) => a.at - b.at);
-  return newest.at(-1)?.token;
 }

@@ -170,16 +170,20 @@ export async function startMatrixServer(options: MatrixServerOptions = {}): Prom
     }
   }
 
-  function older(room: Room, query: URLSearchParams): SimulatedReply {
-    const from = Number(query.get("from")?.slice(1));
-    const to = Number(query.get("to")?.slice(1) ?? 0);
+  function page(room: Room, query: URLSearchParams): SimulatedReply {
+    const [from, to] = [query.get("from") ?? "", query.get("to") ?? "s0"].map((token) =>
+      /^s\d+$/.test(token) ? Number(token.slice(1)) : Number.NaN,
+    );
+    if (from === undefined || to === undefined || Number.isNaN(from + to))
+      return error(400, "M_INVALID_PARAM", "Invalid stream token");
     const limit = Number(query.get("limit") ?? 10);
-    const chunk = events
-      .filter(({ position, room_id }) => room_id === room.id && position <= from && position > to)
-      .reverse()
-      .slice(0, limit);
+    const isForward = query.get("dir") === "f";
+    const [low, high] = isForward ? [from, to] : [to, from];
+    const found = events.filter(({ position, room_id }) => room_id === room.id && position > low && position <= high);
+    const chunk = (isForward ? found : found.reverse()).slice(0, limit);
     const last = chunk.at(-1);
-    return { body: { chunk, start: `s${from}`, ...(last !== undefined && { end: `s${last.position - 1}` }) } };
+    const end = last === undefined ? {} : { end: `s${isForward ? last.position : last.position - 1}` };
+    return { body: { chunk, start: `s${from}`, ...end } };
   }
 
   function ofRoom(user: string, room: Room, rest: string, request: SimulatedRequest): SimulatedReply {
@@ -192,7 +196,7 @@ export async function startMatrixServer(options: MatrixServerOptions = {}): Prom
       const nameOf = (member: string) => [...users.values()].find(({ id }) => id === member)?.displayName ?? null;
       return { body: { joined: Object.fromEntries(joined.map(([id]) => [id, { display_name: nameOf(id) }])) } };
     }
-    if (rest === "/messages") return older(room, request.query);
+    if (rest === "/messages") return page(room, request.query);
     if (rest === "/state/m.room.encryption" && room.encrypted) return { body: { algorithm: "m.megolm.v1.aes-sha2" } };
     return notFound();
   }
