@@ -143,9 +143,9 @@ class DingtalkChannel implements Channel {
   readonly #queue: PostQueue;
 
   constructor(link: Link, api: DingtalkApi, id: string, tools: ChannelTools) {
-    this.#queue = createPostQueue(({ code, reason }) => {
+    this.#queue = createPostQueue(() => {
       this.#closing.abort();
-      link.close(code, reason);
+      link.close();
     });
     void link.closed.then(({ code, reason }) => this.close(code, reason));
     this.self = { id, name: id };
