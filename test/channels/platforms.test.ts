@@ -1,0 +1,126 @@
+/** Real servers of ours and real libraries of the networks, on platforms that enforce the vendors' rules. */
+import { afterEach, describe, expect, it } from "vitest";
+import { matrix } from "../../src/channels/matrix.ts";
+import { type Peer, SUITE_TOOLS } from "../../src/channels/suite/channel-suite.ts";
+import { startDingtalkServer } from "../../src/channels/testing/dingtalk-server.ts";
+import { startFeishuServer } from "../../src/channels/testing/feishu-server.ts";
+import { startMatrixServer } from "../../src/channels/testing/matrix-server.ts";
+import { startWecomServer } from "../../src/channels/testing/wecom-server.ts";
+import type { Log } from "../../src/model/ports.ts";
+import { type ServeOptions, serve } from "../../src/server/serve.ts";
+import type { Post } from "../../src/wire/channel.ts";
+import { followScript, reporter } from "./script.ts";
+
+const cleanups: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+/** Resolves when the agent is connected. */
+async function startAgent(channel: NonNullable<ServeOptions["channels"]>[number]): Promise<void> {
+  let onConnected: () => void = () => {};
+  const connected = new Promise<void>((resolve) => {
+    onConnected = resolve;
+  });
+  const log: Log = {
+    debug() {},
+    info: (_, text) => {
+      if (text.startsWith("Connected to")) onConnected();
+    },
+    warn() {},
+    error() {},
+  };
+  const served = await serve({ agents: { reporter }, channels: [channel], port: 0, grpcPort: false, log });
+  cleanups.push(() => served.close());
+  await connected;
+}
+
+const markersOf = (posts: readonly Post[]) =>
+  posts.flatMap(({ edits, text }) => {
+    const [, type = "", rest = ""] = /\[A2A:(\w+)([^\]]*)\]/.exec(text) ?? [];
+    const state = /state=([\w-]+)/.exec(rest)?.[1];
+    return type === "" ? [] : [`${edits === undefined ? "" : "edit "}${type}${state === undefined ? "" : ` ${state}`}`];
+  });
+
+/** A status while the task runs may come or not, as the pace of the network has it. */
+const COURSE = [
+  "card",
+  ...["ack", "status accepted", "status input-required", "ack", "result completed"],
+  ...["ack", "status accepted", "result cancelled"],
+];
+const withoutWorking = (markers: readonly string[]) => markers.filter((marker) => !marker.endsWith("status working"));
+
+describe("the script of agents in a chat room", () => {
+  it("runs on Matrix", async () => {
+    const server = await startMatrixServer({ rate: { burst: 1_000, perSecond: 1_000 } });
+    cleanups.push(() => server.close());
+    const room = "!team:sim";
+    const settings = { homeserver: server.url, token: server.register("agent", "Agent"), rooms: [room] };
+    const token = server.register("person", "Person");
+    server.createRoom({ id: room, members: ["@agent:sim", "@person:sim", "@third:sim"] });
+    const options = { cursors: new Map<string, string>(), signal: new AbortController().signal };
+    const screen = await matrix.open({ ...settings, token }, options, SUITE_TOOLS);
+    cleanups.push(() => screen.close());
+    await startAgent({ matrix: settings, agent: "reporter", allowPeers: ["@person:sim"] });
+    const peer: Peer = {
+      self: screen.self,
+      posts: screen.posts,
+      async post({ mentions = [], text }) {
+        const content = { msgtype: "m.text", body: text, "m.mentions": { user_ids: mentions.map(({ id }) => id) } };
+        return { id: server.send(room, "@person:sim", content) };
+      },
+    };
+    const posts = await followScript({ peer, room, agent: { id: "@agent:sim", name: "Agent" }, files: true });
+    expect(withoutWorking(markersOf(posts))).toEqual(COURSE);
+    expect(markersOf(posts)).toContain("edit status working");
+    // The file is the result's own, and every answer names what it answers.
+    expect(posts.find(({ files }) => files.length > 0)?.text).toContain("[A2A:result");
+    expect(posts.filter(({ edits }) => edits === undefined).every(({ replyTo }) => replyTo !== undefined)).toBe(true);
+  });
+
+  it("runs on Feishu", async () => {
+    const server = await startFeishuServer();
+    cleanups.push(() => server.close());
+    const app = { appId: "cli_0123456789abcdef", appSecret: "secret-of-app" };
+    server.addApp({ id: app.appId, secret: app.appSecret, name: "Agent" });
+    server.addChat("oc_group", [app.appId, "Ann"]);
+    await startAgent({
+      feishu: { ...app, domain: server.url, rooms: ["oc_group"] },
+      agent: "reporter",
+      allowPeers: [server.openId(app.appId, "Ann")],
+    });
+    const agent = { id: app.appId, name: "Agent" };
+    const posts = await followScript({ peer: server.person("Ann"), room: "oc_group", agent, files: true });
+    expect(withoutWorking(markersOf(posts))).toEqual(COURSE);
+    expect(markersOf(posts)).toContain("edit status working");
+    const sent = server.messages.filter(({ sender }) => sender === app.appId);
+    expect(sent.filter(({ type }) => type === "file")).toHaveLength(1);
+    expect(sent.filter(({ type }) => type === "post").every(({ mentions }) => mentions.includes("Ann"))).toBe(true);
+    expect(sent.every(({ parent }) => parent?.sender === "Ann")).toBe(true);
+  });
+
+  it("runs on WeCom", async () => {
+    const bot = { botId: "bot-1", secret: "secret-of-bot" };
+    const server = await startWecomServer({ ...bot, groups: ["wr-group"] });
+    cleanups.push(() => server.close());
+    await startAgent({ wecom: { ...bot, url: server.url }, agent: "reporter", allowPeers: ["ann"] });
+    const agent = { id: bot.botId, name: bot.botId };
+    const posts = await followScript({ peer: server.person("ann"), room: "wr-group", agent, files: true });
+    expect(withoutWorking(markersOf(posts))).toEqual(COURSE);
+    expect(markersOf(posts)).toContain("edit status working");
+    expect(server.screen.every(({ pushed }) => !pushed)).toBe(true);
+    expect(server.screen.filter(({ file }) => file !== undefined)).toHaveLength(1);
+  });
+
+  it("runs on DingTalk, where the file becomes text", async () => {
+    const app = { clientId: "ding-app", clientSecret: "secret-of-app" };
+    const server = await startDingtalkServer({ ...app, groups: ["cid-group"] });
+    cleanups.push(() => server.close());
+    await startAgent({ dingtalk: { ...app, api: server.url }, agent: "reporter", allowPeers: ["ann"] });
+    const agent = { id: app.clientId, name: app.clientId };
+    const posts = await followScript({ peer: server.person("ann"), room: "cid-group", agent, files: false });
+    expect(withoutWorking(markersOf(posts))).toEqual(COURSE);
+    expect(server.screen.every(({ by }) => by === "webhook")).toBe(true);
+  });
+});
