@@ -15,10 +15,10 @@ import {
 import { ABNORMAL_CLOSURE } from "../wire/connection.ts";
 import { DialError } from "../wire/websocket-dial.ts";
 import { checkDraft } from "./check-draft.ts";
+import { download } from "./download.ts";
 import { loadPackage } from "./load-package.ts";
 import type { ChannelTools, Network } from "./network.ts";
 import { createPostQueue } from "./post-queue.ts";
-import { readAtMost } from "./read-at-most.ts";
 
 const settingsSchema = z.strictObject({
   botId: z.string().min(1).describe("Bot ID of the bot (API 配置)"),
@@ -304,10 +304,8 @@ class WecomChannel implements Channel {
       name: filename ?? id,
       mediaType: "application/octet-stream",
       read: async (maxBytes, signal) => {
-        const response = await fetch(url, signal === undefined ? {} : { signal });
-        if (!response.ok || response.body === null) throw new Error(`The file was refused with ${response.status}.`);
         // Encrypted files are padded to blocks of 32 bytes.
-        const bytes = await readAtMost(response.body, maxBytes + 32);
+        const bytes = await download(url, { maxBytes: maxBytes + 32, signal });
         const content = aeskey === undefined ? bytes : this.#library.decryptFile(Buffer.from(bytes), aeskey);
         if (content.length > maxBytes) throw new Error(`The file is larger than ${maxBytes} bytes.`);
         return content;

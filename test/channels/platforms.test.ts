@@ -1,7 +1,7 @@
 /** Real servers of ours and real libraries of the networks, on platforms that enforce the vendors' rules. */
 import { afterEach, describe, expect, it } from "vitest";
 import { matrix } from "../../src/channels/matrix.ts";
-import { type Peer, SUITE_TOOLS } from "../../src/channels/suite/channel-suite.ts";
+import { type Peer, readPosts, SUITE_TOOLS, withText } from "../../src/channels/suite/channel-suite.ts";
 import { startDingtalkServer } from "../../src/channels/testing/dingtalk-server.ts";
 import { startFeishuServer } from "../../src/channels/testing/feishu-server.ts";
 import { startMatrixServer } from "../../src/channels/testing/matrix-server.ts";
@@ -96,7 +96,6 @@ describe("the script of agents in a chat room", () => {
     expect(markersOf(posts)).toContain("edit status working");
     const sent = server.messages.filter(({ sender }) => sender === app.appId);
     expect(sent.filter(({ type }) => type === "file")).toHaveLength(1);
-    expect(sent.filter(({ type }) => type === "post").every(({ mentions }) => mentions.includes("Ann"))).toBe(true);
     expect(sent.every(({ parent }) => parent?.sender === "Ann")).toBe(true);
   });
 
@@ -111,6 +110,22 @@ describe("the script of agents in a chat room", () => {
     expect(markersOf(posts)).toContain("edit status working");
     expect(server.screen.every(({ pushed }) => !pushed)).toBe(true);
     expect(server.screen.filter(({ file }) => file !== undefined)).toHaveLength(1);
+  });
+
+  it("shows a status again that WeCom no longer edits", async () => {
+    const bot = { botId: "bot-1", secret: "secret-of-bot" };
+    const server = await startWecomServer({ ...bot, groups: ["wr-group"] });
+    cleanups.push(() => server.close());
+    await startAgent({ wecom: { ...bot, url: server.url }, agent: "reporter", allowPeers: ["ann"] });
+    const ann = server.person("ann");
+    const screen = readPosts(ann);
+    await ann.post({ room: "wr-group", text: "[A2A:task id=t1]\nwait", mentions: [{ id: bot.botId, name: "" }] });
+    const accepted = await screen.next(withText("state=accepted"));
+    server.expireStreams();
+    const working = await screen.next(withText("state=working"));
+    expect([working.edits, working.id === accepted.id]).toEqual([undefined, false]);
+    await ann.post({ room: "wr-group", text: "[A2A:cancel task=t1]", mentions: [{ id: bot.botId, name: "" }] });
+    await screen.next(withText("state=cancelled"));
   });
 
   it("runs on DingTalk, where the file becomes text", async () => {

@@ -4,7 +4,7 @@ import { defineAgent } from "../../src/agents/define.ts";
 import { type Peer, readPosts } from "../../src/channels/suite/channel-suite.ts";
 import type { Participant, Post } from "../../src/wire/channel.ts";
 
-export const REPORT = "year,visitors\n2026,1024\n";
+const REPORT = "year,visitors\n2026,1024\n";
 
 /** Writes a report when it knows the year, or waits until it is cancelled. */
 export const reporter = defineAgent({

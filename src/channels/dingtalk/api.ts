@@ -2,7 +2,7 @@
 
 import type { Clock } from "../../model/ports.ts";
 import { ChannelError } from "../../wire/channel.ts";
-import { readAtMost } from "../read-at-most.ts";
+import { download } from "../download.ts";
 
 export interface DingtalkApi {
   /** Resolves with the address of a stream, which can be dialled once. */
@@ -115,9 +115,7 @@ export function createDingtalkApi(
     },
     async download(downloadCode, maxBytes, signal) {
       const { downloadUrl } = await callRobot("messageFiles/download", { downloadCode }, signal);
-      const response = await request(`${downloadUrl}`, {}, signal);
-      if (!response.ok || response.body === null) throw new Error(`The file was refused with ${response.status}.`);
-      return readAtMost(response.body, maxBytes);
+      return download(`${downloadUrl}`, { maxBytes, signal });
     },
   };
 }

@@ -183,11 +183,11 @@ export class Replies {
       await conversations.putPosted(task, { acknowledged: true, status: id });
     } catch (error) {
       if (signal.aborted || !(error instanceof ChannelError)) throw error;
-      // It may have been deleted.
-      if (error.code === "refused") {
-        shown.post = undefined;
-        await conversations.putPosted(task, { acknowledged: true });
-      }
+      if (error.code !== "refused") return;
+      // It may have been deleted, and networks limit how long and how often a post may be edited.
+      shown.post = undefined;
+      await conversations.putPosted(task, { acknowledged: true });
+      if (edits !== undefined) await this.#showStatus(address, shown, content, signal);
     }
   }
 
