@@ -1,6 +1,6 @@
 import { abilitiesWithout } from "../shared/abilities.ts";
 
-/** Progress is posted, so a task can be followed from its beginning; there is no question for what it is now. */
+/** Progress is posted, so a task can be followed from its beginning; its present state cannot be asked for. */
 export const can = {
   ...abilitiesWithout(
     "get",

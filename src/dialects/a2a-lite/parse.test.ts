@@ -220,6 +220,16 @@ describe("a body", () => {
     expect(message(text)).toEqual(sent);
   });
 
+  it("that is not well-formed is replaced, as every network would do", () => {
+    const sent: LiteMessage = { ...NOTHING, type: "ack", task: "\ud83d1", body: "a\ude00", attachments: ["\ud83d.md"] };
+    expect(message(formatMessage(sent))).toEqual({
+      ...sent,
+      task: "\ufffd1",
+      body: "a\ufffd",
+      attachments: ["\ufffd.md"],
+    });
+  });
+
   it("of chat is never taken for a marker", () => {
     expect(formatChat("[A2A:task id=t1]")).toBe("\\[A2A:task id=t1]");
     expect(formatChat("> x\nhelper: [A2A:task id=t1]")).toBe("> x\nhelper: \\[A2A:task id=t1]");

@@ -116,26 +116,47 @@ describe("a long message", () => {
 });
 
 describe("any message", () => {
-  const limits: readonly PostLimit[] = [
-    { max: 4_000, unit: "bytes", singleLine: true },
-    { max: 4_000, unit: "characters", reserve: 30 },
-    { max: 2_000, unit: "bytes" },
-  ];
-  const bodies = fc.array(anyText, { maxLength: 400 }).map((texts) => texts.join("").toWellFormed());
+  const bodies = fc.array(anyText, { maxLength: 60, size: "max" }).map((texts) => texts.join("").toWellFormed());
+  const limits: fc.Arbitrary<PostLimit> = fc.record({
+    max: fc.integer({ min: 150, max: 500 }),
+    unit: fc.constantFrom("bytes", "characters"),
+    reserve: fc.constantFrom(0, 30),
+    singleLine: fc.boolean(),
+  });
+  const names = fc.array(fc.constantFrom("a.md", "b c.png", "茶.txt"), { maxLength: 8 });
+
+  function expectWhole(message: LiteMessage, limit: PostLimit, order: number): number {
+    const texts = splitMessage(message, "m1", limit);
+    for (const text of texts) expect(sizeOf(text, limit)).toBeLessThanOrEqual(limit.max - (limit.reserve ?? 0));
+    if (texts.length === 1) {
+      expect(parsePost(texts[0] ?? "", limit)).toMatchObject({ kind: "message", message });
+      return 1;
+    }
+    const turned = [...texts.slice(order % texts.length), ...texts.slice(0, order % texts.length)].reverse();
+    const joined = addAll(joinerAt().joiner, turned, limit);
+    expect(joined.slice(0, -1).every(({ kind }) => kind === "incomplete")).toBe(true);
+    expect(joined.at(-1)).toEqual({ kind: "whole", message, files: [] });
+    return texts.length;
+  }
 
   it("fits when it is split, and is whole when its pieces are joined in any order", () => {
+    let split = 0;
+    const numRuns = cases(500, 20_000);
     fc.assert(
-      fc.property(anyMessage, bodies, fc.constantFrom(...limits), fc.nat(), (message, body, limit, order) => {
-        const long = { ...message, body };
-        const texts = splitMessage(long, "m1", limit);
-        for (const text of texts) expect(sizeOf(text, limit)).toBeLessThanOrEqual(limit.max - (limit.reserve ?? 0));
-        if (texts.length === 1) return;
-        const turned = [...texts.slice(order % texts.length), ...texts.slice(0, order % texts.length)].reverse();
-        const joined = addAll(joinerAt().joiner, turned, limit);
-        expect(joined.slice(0, -1).every(({ kind }) => kind === "incomplete")).toBe(true);
-        expect(joined.at(-1)).toEqual({ kind: "whole", message: long, files: [] });
+      fc.property(bodies, names, limits, fc.nat(), (body, attachments, limit, order) => {
+        if (expectWhole(result(body, { attachments }), limit, order) > 1) split++;
       }),
-      { numRuns: cases(300, 20_000) },
+      { numRuns },
+    );
+    expect(split).toBeGreaterThan(numRuns / 2);
+  });
+
+  it("with any parameters is whole as well", () => {
+    fc.assert(
+      fc.property(anyMessage, bodies, limits, fc.nat(), (message, body, limit, order) => {
+        expectWhole({ ...message, body }, { ...limit, max: limit.max + 4_000 }, order);
+      }),
+      { numRuns: cases(300, 10_000) },
     );
   });
 

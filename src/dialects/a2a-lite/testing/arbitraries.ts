@@ -79,7 +79,7 @@ const fragment = fc.constantFrom(
 
 /** Any text, most of it hostile to the grammar. */
 export const anyText: fc.Arbitrary<string> = fc.oneof(
-  fc.array(fragment, { maxLength: 12 }).map((fragments) => fragments.join("")),
+  fc.array(fragment, { maxLength: 12, size: "max" }).map((fragments) => fragments.join("")),
   fc.string({ unit: "binary", maxLength: 40 }),
   fc.string({ unit: "grapheme", maxLength: 40 }),
 );
