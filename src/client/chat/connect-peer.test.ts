@@ -40,6 +40,7 @@ const memory: Network<z.infer<typeof settings>> = {
   secrets: () => [],
   rooms: ({ rooms }) => rooms,
   setup: [],
+  abilities: new MemoryNetwork({ clock: { now: Date.now, after: () => () => {} } }).abilities,
   async open({ rooms }) {
     if (!isUp) throw new DialError("unreachable", "Connection refused");
     expect(rooms).toEqual(["lobby"]);

@@ -55,7 +55,7 @@ export function createPeerAgent({ can, carrier, describe, peer: id, ...definitio
 }
 
 /** Pauses before a peer that sent no card is asked again: it may have joined later. */
-const CARD_PAUSES_MS = [60_000, 600_000];
+const CARD_PAUSES_MS = [5_000, 60_000, 600_000];
 
 async function askForCard(peer: PeerCaller): Promise<void> {
   for (const pause of [0, ...CARD_PAUSES_MS]) {

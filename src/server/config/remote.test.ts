@@ -83,6 +83,44 @@ describe("a remote agent", () => {
     expect(agent).toMatchObject({ profile: { name: "Pen" }, timeoutMs: 30_000, onCrash: "resume" });
   });
 
+  const parseInRoom = (keys: string, channels = "[{ irc: { host: h, nick: n, channels: ['#agents'] }, agent: a }]") =>
+    parseConfig(`agents: { a: { ${keys} } }\nchannels: ${channels}`, PLACE);
+
+  it("may be a participant of a chat room", async () => {
+    const config = parseInRoom("remote: a2a-lite:irc/#agents#helper, name: Pen, timeout: 30s");
+    expect(config.agents.get("a")).toEqual({
+      source: { kind: "peer", address: "a2a-lite:irc/#agents#helper" },
+      overrides: { name: "Pen", timeoutMs: 30_000 },
+    });
+    expect(effectiveConfig(config)["agents.a.remote"]?.value).toBe("a2a-lite:irc/#agents#helper");
+    const agent = (await buildAgents(config)).get("a");
+    expect(agent).toMatchObject({
+      profile: {
+        name: "Pen",
+        extensions: [
+          { uri: "urn:dragoman:ext:upstream:v1", params: { url: "a2a-lite:irc/#agents#helper" } },
+          { uri: "urn:dragoman:ext:unverified:v1" },
+        ],
+      },
+      timeoutMs: 30_000,
+      onCrash: "resume",
+    });
+  });
+
+  it.each([
+    ["remote: a2a-lite:irc/#other#helper", undefined, "no entry of channels with irc is in the room #other"],
+    ["remote: a2a-lite:irc/#agents#helper", "[]", "needs an entry of channels with irc, over which it is called"],
+    ["remote: a2a-lite:mqtt/a#helper", undefined, "needs an entry of channels with mqtt, over which it is called"],
+    ["remote: a2a-lite:fax/a#helper", undefined, 'there is no network "fax"; the networks are irc, '],
+    ["remote: a2a-lite:irc/#agents", undefined, "a2a-lite:<network>/<room>#<peer>, skill:<id>, or the name"],
+    ["remote: a2a-lite:irc/#agents#helper, dialect: a2a-v1", undefined, "has a meaning only beside a URL"],
+  ])("is refused in a chat room with {%s} and channels %s", (keys, channels, message) => {
+    expect(() => parseInRoom(keys, channels)).toThrow(
+      expect.objectContaining({ message: expect.stringMatching(/^dragoman\.yaml:1:\d+: agents\.a\./) }),
+    );
+    expect(() => parseInRoom(keys, channels)).toThrow(message);
+  });
+
   it.each([
     "{ bearer: s3cret-value }",
     "{ apiKey: s3cret-value, header: X-Key }",

@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { type Fields, fieldsOf } from "../../model/json.ts";
 import type { Finding } from "../../yaml/problems.ts";
+import { checkPeerAgents } from "../channels/check-peers.ts";
 import {
   type ChannelsConfig,
   channelsValues,
@@ -52,7 +53,11 @@ export function* sectionValues(config: SectionConfigs): ShownValues {
 }
 
 export function checkSections(root: Fields, agents: Fields): readonly Finding[] {
-  return [...checkXiaoyi(fieldsOf(root.xiaoyi), agents), ...checkChannels(root.channels, agents)];
+  return [
+    ...checkXiaoyi(fieldsOf(root.xiaoyi), agents),
+    ...checkChannels(root.channels, agents),
+    ...checkPeerAgents(root.channels, agents),
+  ];
 }
 
 export function sectionSecrets({ channels = [], xiaoyi = {} }: SectionOptions): readonly string[] {
