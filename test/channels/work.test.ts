@@ -1,37 +1,9 @@
 /** Work in rooms of real servers, as a participant sees it that knows texts only. */
 
 import { describe, expect, it } from "vitest";
-import { defineAgent } from "../../src/index.ts";
-import { createDeferred } from "../../src/wire/link.ts";
 import { RAW_NETWORKS, type RawPeer, type RawRoom } from "./raw-peers.ts";
 import { startInRoom } from "./stage.ts";
-
-const REPORT = "Grüße, 世界";
-
-/** Asks for the language, then completes with a file; `Wait` works until it is cancelled. */
-const translator = defineAgent({
-  name: "Translator",
-  description: "Translates reports.",
-  skills: [{ id: "translate", name: "Translate", description: "Translates a report.", tags: [] }],
-  async *run(turn) {
-    yield turn.working("Reading, 50%");
-    if (turn.text === "Wait") {
-      const { promise, resolve } = createDeferred();
-      turn.signal.addEventListener("abort", resolve, { once: true });
-      await promise;
-      return;
-    }
-    if (turn.history.length === 0) {
-      yield turn.inputRequired("Into which language?");
-      return;
-    }
-    const raw = Buffer.from(REPORT).toString("base64");
-    yield turn.artifact({
-      name: "report",
-      parts: [{ text: `In ${turn.text}:` }, { raw, filename: "report.txt", mediaType: "text/plain" }],
-    });
-  },
-});
+import { REPORT, translator } from "./translator.ts";
 
 /** A message that may come in several posts: all of them, without their markers. */
 async function wholeMessage(peer: RawPeer, from: string, marker: RegExp): Promise<string> {

@@ -1,0 +1,103 @@
+/** Two servers of Dragoman in one room of a real server, with a participant that reads along. */
+
+import { describe, expect, it } from "vitest";
+import { createEchoAgent } from "../../src/agents/builtin.ts";
+import { connect } from "../../src/client/index.ts";
+import { defineAgent } from "../../src/index.ts";
+import type { Task } from "../../src/model/task.ts";
+import { createChatPeerAgent } from "../../src/server/channels/chat-peer-agent.ts";
+import { RAW_NETWORKS, type RawRoom } from "./raw-peers.ts";
+import { startInRoom } from "./stage.ts";
+import { REPORT, translator } from "./translator.ts";
+
+describe.each(RAW_NETWORKS.filter(({ isAvailable }) => isAvailable))("in a room of $name", (network) => {
+  /** `agent` serves the translator; `helper` calls it for whoever calls its agent `far`. */
+  async function startBoth(room: RawRoom): Promise<string> {
+    await startInRoom({
+      agents: { translator },
+      channels: [{ ...room.settings("agent"), agent: "translator", allowPeers: [room.idOf("helper")] }],
+    });
+    const address = `a2a-lite:${network.name}/${room.room}#${room.idOf("agent")}`;
+    const { url } = await startInRoom({
+      agents: { echo: createEchoAgent(), far: createChatPeerAgent("far", address, {}) },
+      channels: [{ ...room.settings("helper"), agent: "echo" }],
+    });
+    return `${url}/agents/far`;
+  }
+
+  it("one server gives work to the other, for a caller over A2A", async () => {
+    const room = await network.start();
+    const reader = await room.join("person");
+    const far = await connect(await startBoth(room));
+    const asked = await far.send("Translate the report.");
+    const { id = "", status } = "task" in asked ? asked.task : {};
+    expect(status?.state).toBe("TASK_STATE_INPUT_REQUIRED");
+    expect(JSON.stringify(status?.message)).toContain("Into which language?");
+    const { text } = await reader.next("helper", /\[A2A:task id=\S+/);
+    const [, theirs = ""] = /\[A2A:task id=([^\s\]]+)/.exec(text) ?? [];
+    await reader.next("agent", new RegExp(`\\[A2A:ack task=${theirs}\\b`));
+    await reader.next("agent", new RegExp(`\\[A2A:status task=${theirs} state=input-required\\b`));
+
+    const answered = await far.send({ message: { taskId: id, parts: [{ text: "French" }] } });
+    const task = "task" in answered ? answered.task : undefined;
+    expect(task?.status.state).toBe("TASK_STATE_COMPLETED");
+    expect(textOf(task)).toContain("In French:");
+    expect(textOf(task)).toContain(REPORT);
+    await reader.next("helper", new RegExp(`\\[A2A:task id=${theirs}\\b.*French`, "s"));
+    await reader.next("agent", new RegExp(`\\[A2A:result task=${theirs} state=completed\\b`));
+
+    const waiting = await far.send({
+      message: { parts: [{ text: "Wait" }] },
+      configuration: { returnImmediately: true },
+    });
+    await reader.next("agent", /\[A2A:status task=\S+ state=working\b/);
+    const cancelled = await far.cancel("task" in waiting ? waiting.task.id : "");
+    expect(cancelled.status.state).toBe("TASK_STATE_CANCELED");
+    await reader.next("helper", /\[A2A:cancel task=/);
+    await reader.next("agent", /\[A2A:result task=\S+ state=cancelled\b/);
+  });
+});
+
+describe.each(RAW_NETWORKS.filter(({ isAvailable, name }) => isAvailable && name === "mqtt"))(
+  "in a room of $name",
+  (network) => {
+    it("two agents that answer everything stop by themselves", async () => {
+      const room = await network.start();
+      const person = await room.join("person");
+      for (const [name, other] of [
+        ["agent", "helper"],
+        ["helper", "agent"],
+      ] as const) {
+        const chatter = defineAgent({
+          name: `Chatter ${name}`,
+          description: "Answers.",
+          run: (turn) => turn.reply(turn.text.includes("quietly") ? "Noted." : `@${other} I see.`),
+        });
+        await startInRoom({
+          agents: { chatter },
+          channels: [{ ...room.settings(name), agent: "chatter", allowPeers: "*", allowBots: true }],
+        });
+      }
+      await person.say("@agent Hello!");
+      await Promise.race(["agent", "helper"].map((name) => person.next(name, /Too many messages/)));
+      // Posts of a room are served in order: what follows two such rounds was caused by nothing but them.
+      const counts: number[] = [];
+      for (let round = 0; round < 3; round++) {
+        await person.say("@agent quietly");
+        await person.next("agent", /Noted/);
+        await person.say("@helper quietly");
+        await person.next("helper", /Noted/);
+        counts.push(person.posts.length);
+      }
+      expect((counts[2] ?? 0) - (counts[1] ?? 0)).toBe(2);
+      expect(counts[2]).toBeLessThan(40);
+    });
+  },
+);
+
+function textOf(task: Task | undefined): string {
+  return (task?.artifacts ?? [])
+    .flatMap(({ parts }) => parts)
+    .map((part) => ("text" in part ? part.text : "raw" in part ? Buffer.from(part.raw, "base64").toString() : ""))
+    .join("\n");
+}
