@@ -17,8 +17,8 @@ export interface RawPeer {
   /** Posts of others, in order. */
   readonly posts: readonly RawPost[];
   say(text: string): Promise<void>;
-  /** The next post of this participant that matches, among those that no earlier call has passed. */
-  next(from: string, matches: RegExp): Promise<RawPost>;
+  /** The next post of this participant (default: of any) that matches, among those that no earlier call has passed. */
+  next(from: string | undefined, matches: RegExp): Promise<RawPost>;
   close(): Promise<void>;
 }
 
@@ -48,10 +48,10 @@ class Inbox {
     this.posts.push(post);
     this.#wake();
   }
-  async next(from: string, matches: RegExp): Promise<RawPost> {
+  async next(from: string | undefined, matches: RegExp): Promise<RawPost> {
     for (;;) {
       const found = this.posts.findIndex(
-        (post, index) => index >= this.#at && post.from === from && matches.test(post.text),
+        (post, index) => index >= this.#at && (from ?? post.from) === post.from && matches.test(post.text),
       );
       if (found >= 0) {
         this.#at = found + 1;

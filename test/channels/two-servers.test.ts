@@ -79,7 +79,7 @@ describe.each(RAW_NETWORKS.filter(({ isAvailable, name }) => isAvailable && name
         });
       }
       await person.say("@agent Hello!");
-      await Promise.race(["agent", "helper"].map((name) => person.next(name, /Too many messages/)));
+      await person.next(undefined, /Too many messages/);
       // Posts of a room are served in order: what follows two such rounds was caused by nothing but them.
       const counts: number[] = [];
       for (let round = 0; round < 3; round++) {
