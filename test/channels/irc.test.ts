@@ -1,6 +1,6 @@
 import { describe } from "vitest";
 import { irc } from "../../src/channels/irc.ts";
-import { type ChannelContract, describeChannel, SUITE_TOOLS } from "../../src/channels/suite/channel-suite.ts";
+import { type ChannelStage, describeChannel, SUITE_TOOLS } from "../../src/channels/suite/channel-suite.ts";
 import type { ChannelOptions } from "../../src/wire/channel.ts";
 import { hasServer, startNgircd } from "./servers.ts";
 
@@ -8,7 +8,7 @@ const PASSWORD = "server-password-1";
 const WRONG_PASSWORD = "wrong-password-2";
 const ROOM = "#Agents";
 
-async function openStage(): Promise<Awaited<ReturnType<ChannelContract["stage"]>>> {
+async function openStage(): Promise<ChannelStage> {
   const server = await startNgircd({ password: PASSWORD });
   const join = (nick: string, password: string, options: ChannelOptions) =>
     irc.open(

@@ -1,6 +1,6 @@
 import { describe } from "vitest";
 import { mqtt } from "../../src/channels/mqtt.ts";
-import { type ChannelContract, describeChannel, SUITE_TOOLS } from "../../src/channels/suite/channel-suite.ts";
+import { type ChannelStage, describeChannel, SUITE_TOOLS } from "../../src/channels/suite/channel-suite.ts";
 import type { ChannelOptions } from "../../src/wire/channel.ts";
 import { hasServer, startMosquitto } from "./servers.ts";
 
@@ -8,7 +8,7 @@ const PASSWORD = "broker-password-1";
 const WRONG_PASSWORD = "wrong-password-2";
 const ROOM = "agents/market";
 
-async function openStage(): Promise<Awaited<ReturnType<ChannelContract["stage"]>>> {
+async function openStage(): Promise<ChannelStage> {
   const server = await startMosquitto({ users: { alice: PASSWORD, bob: PASSWORD } });
   const url = `mqtt://127.0.0.1:${server.port}`;
   const join = (name: string, password: string, options: ChannelOptions) =>

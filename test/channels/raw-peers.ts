@@ -7,7 +7,7 @@ import { closeLater } from "../support/lifecycle.ts";
 import { openRawIrc } from "./raw-irc.ts";
 import { hasServer, startMosquitto, startNgircd, startProsody } from "./servers.ts";
 
-export interface RawPost {
+interface RawPost {
   readonly from: string;
   readonly text: string;
   readonly files: readonly string[];

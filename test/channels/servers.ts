@@ -28,7 +28,7 @@ export function hasServer(name: ServerPackage): boolean {
 }
 
 /** Programs of the system are not in the path of every user. */
-export function pathOf(program: string): string | undefined {
+function pathOf(program: string): string | undefined {
   const folders = [...(process.env.PATH ?? "").split(delimiter), "/usr/sbin", "/usr/local/sbin"];
   return folders.map((folder) => join(folder, program)).find(isExecutable);
 }

@@ -1,5 +1,5 @@
 import { afterAll, describe } from "vitest";
-import { type ChannelContract, describeChannel, SUITE_TOOLS } from "../../src/channels/suite/channel-suite.ts";
+import { type ChannelStage, describeChannel, SUITE_TOOLS } from "../../src/channels/suite/channel-suite.ts";
 import { xmpp } from "../../src/channels/xmpp.ts";
 import type { ChannelOptions } from "../../src/wire/channel.ts";
 import { hasServer, type Prosody, startProsody } from "./servers.ts";
@@ -17,7 +17,7 @@ async function closeShared(): Promise<void> {
   await server?.close();
 }
 
-async function openStage(): Promise<Awaited<ReturnType<ChannelContract["stage"]>>> {
+async function openStage(): Promise<ChannelStage> {
   shared ??= await startProsody({ alice: PASSWORD, bob: PASSWORD });
   const server = shared;
   const room = `agents-${++rooms}@${server.muc}`;
