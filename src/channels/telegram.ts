@@ -94,6 +94,7 @@ async function open(settings: Settings, { signal }: ChannelOptions): Promise<Cha
   const stopping = new AbortController();
   const queue = createPostQueue(async () => {
     stopping.abort();
+    allRead();
     await polling;
   });
   const unread = new Map<Post, number>();
@@ -123,10 +124,9 @@ async function open(settings: Settings, { signal }: ChannelOptions): Promise<Cha
           unread.set(post, updateId);
           queue.push(post);
         }
-        if (unread.size > 0) {
+        if (unread.size > 0 && !queue.ended) {
           await new Promise<void>((resolve) => {
             allRead = resolve;
-            stopping.signal.addEventListener("abort", () => resolve());
           });
         }
         const last = updates.at(-1);
