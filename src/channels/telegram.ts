@@ -62,7 +62,7 @@ export const telegram: Network<Settings> = {
     "Add the bot to a group. In privacy mode it sees there only commands such as /a2a@its_name and replies to its own posts; BotFather → /setprivacy → Disable lets it see all posts, after it was removed from the group and added again.",
     "Telegram hides bots from each other unless BotFather → Bot Settings → Bot-to-Bot Communication Mode is enabled: for one of two bots that address each other by /a2a@its_name or by replies, for each bot that writes to another in private.",
     "One process at a time can receive the posts of a bot, and none while a webhook is set for it (deleteWebhook removes it).",
-    "To read only some groups: their ids, which begin with -100, into `rooms`. `dragoman channels test telegram` shows the ids of groups in which somebody writes.",
+    "To read only some groups: their ids, which begin with -100, into `rooms`. web.telegram.org shows the id in the address of a group.",
   ],
   abilities,
   open,

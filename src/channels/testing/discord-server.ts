@@ -11,13 +11,13 @@ const MAX_NONCE = 25;
 const WINDOW_MS = 5_000;
 const REQUESTS_PER_WINDOW = 5;
 
-export interface DiscordUser {
+interface DiscordUser {
   readonly id: string;
   readonly username: string;
   readonly bot?: boolean;
 }
 
-export interface DiscordMessage {
+interface DiscordMessage {
   readonly id: string;
   readonly channel_id: string;
   readonly author: DiscordUser;

@@ -21,12 +21,12 @@ export interface SlackApp {
   readonly scopes: readonly string[];
 }
 
-export interface SlackPerson {
+interface SlackPerson {
   readonly id: string;
   readonly name: string;
 }
 
-export interface SlackEvent {
+interface SlackEvent {
   readonly type: "message";
   readonly channel: string;
   readonly channel_type: "channel" | "im";
