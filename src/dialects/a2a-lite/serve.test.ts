@@ -148,8 +148,11 @@ describe("a task", () => {
     await clock.advance(2_000);
     step();
     await clock.advance(2_000);
-    expect(posted().slice(2)).toMatchObject([{ text: expect.stringContaining("Step 2 of 3") }]);
-    expect(posted().at(-1)).not.toHaveProperty("edits");
+    const [first, second] = posted().slice(2);
+    expect(first).toMatchObject({ text: expect.stringContaining("Step 1 of 3") });
+    expect(first).not.toHaveProperty("edits");
+    expect(second).toMatchObject({ text: expect.stringContaining("Step 2 of 3"), edits: first?.id });
+    expect(posted()).toHaveLength(4);
   });
 
   test("shows streamed text in the status", async () => {
