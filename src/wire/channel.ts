@@ -71,7 +71,7 @@ export interface PostSender extends Participant {
   readonly bot: boolean;
   /** Sent by this participant, over this connection or another one. */
   readonly self: boolean;
-  /** The network has authenticated the sender: nobody else can take the id. */
+  /** The network has authenticated the sender: no one else can take the id. */
   readonly verified: boolean;
 }
 
@@ -116,7 +116,7 @@ type ChannelErrorCode =
   | "rate-limited"
   /** The network refuses this post; repeating it does not help. */
   | "refused"
-  /** There is no such room, or this participant may not post there. */
+  /** The room does not exist, or this participant may not post there. */
   | "no-access";
 
 /** The post has not been accepted. */

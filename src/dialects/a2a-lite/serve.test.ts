@@ -329,6 +329,7 @@ describe("a task", () => {
     network.say(ALICE, "[A2A:task id=t1 to=other]\nHello");
     network.say(ALICE, "[A2A:discover to=other]");
     network.say(ALICE, "[A2A:task id=t2]\nHello", { mentions: ["u-other"] });
+    network.say(ALICE, "other: [A2A:task id=t2]\nHello");
     await rest();
     expect(texts()).toEqual([]);
     network.say(ALICE, "[A2A:task id=t3 to=agent from=someone]\nHello");

@@ -12,6 +12,7 @@ import { toCardMessage } from "./card.ts";
 import { type Conversations, digest, type KnownTask, placeOf } from "./conversations.ts";
 import { decodeBody } from "./decode.ts";
 import { readFiles } from "./files.ts";
+import { findMarker } from "./marker.ts";
 import type { LiteMessage, Received } from "./message.ts";
 import { DIALECT_NAME } from "./options.ts";
 import { NOTHING } from "./outcome.ts";
@@ -94,7 +95,7 @@ export class ChannelServer {
       this.#options.admission.noteAgent(post.sender);
       return undefined;
     }
-    const to = parsed.kind === "message" ? parsed.message.to : undefined;
+    const to = (parsed.kind === "message" ? parsed.message.to : undefined) ?? nameBeforeMarker(post.text);
     const isForOthers = to === undefined ? post.mentions.length > 0 : !isName(to, self);
     if (isForOthers && !post.direct && !post.mentions.includes(self.id)) return undefined;
     if (parsed.kind === "invalid") return { kind: "invalid", problem: parsed.problem, theirs: parsed.task };
@@ -329,6 +330,13 @@ function isNamed({ parsed, post }: Received, self: Participant): boolean {
   if (post.direct || post.mentions.includes(self.id)) return true;
   return parsed.kind === "message" && parsed.message.to !== undefined && isName(parsed.message.to, self);
 }
+
+/** Where mentions are only text, `name: [A2A:…` is for the participant of that name. */
+function nameBeforeMarker(text: string): string | undefined {
+  return NAME_BEFORE_MARKER.exec(text.slice(0, findMarker(text)?.at))?.[1];
+}
+
+const NAME_BEFORE_MARKER = /(?:^|\n)\s*@?([^\s<>@/:,：，]{1,64})[:,：，]\s*$/;
 
 function isName(text: string, { id, name }: Participant): boolean {
   const wanted = text.replace(/^@/, "").toLowerCase();
