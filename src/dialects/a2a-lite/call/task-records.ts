@@ -11,7 +11,7 @@ const MAX_RECORDS = 10_000;
 /** Of an end or a question; longer ones are lost if the process stops before they are shown. */
 const MAX_LENGTH = 128 * 1024;
 
-export interface TaskRecord {
+interface TaskRecord {
   readonly room: string;
   readonly peer: string;
   readonly contextId: string;

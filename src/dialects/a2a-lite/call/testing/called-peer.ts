@@ -53,7 +53,7 @@ export function callerOf(stage: Stage): PeerCaller {
   return caller;
 }
 
-export class CalledPeer {
+class CalledPeer {
   readonly #network: MemoryNetwork;
   #read = 0;
 
