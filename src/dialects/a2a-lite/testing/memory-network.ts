@@ -55,7 +55,7 @@ const ABILITIES: ChannelAbilities = {
   history: true,
 };
 
-export const ROOM = "lobby";
+const ROOM = "lobby";
 
 /** Room of the direct messages of two participants. */
 export function directRoom(one: string, other: string): string {
