@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { createEchoAgent } from "../../agents/builtin.ts";
+import { matrix as matrixNetwork } from "../../channels/matrix.ts";
+import { SUITE_TOOLS } from "../../channels/suite/channel-suite.ts";
 import { type MatrixServer, startMatrixServer } from "../../channels/testing/matrix-server.ts";
 import { connect } from "../../client/index.ts";
 import type { Log } from "../../model/ports.ts";
@@ -12,13 +14,17 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-async function startRoom(): Promise<{ readonly server: MatrixServer; readonly token: string }> {
+async function startRoom(): Promise<{
+  readonly server: MatrixServer;
+  readonly token: string;
+  readonly posted: (text: string) => Promise<void>;
+}> {
   const server = await startMatrixServer({ rate: { burst: 1_000, perSecond: 1_000 } });
   cleanups.push(() => server.close());
   const token = server.register("agent", "Agent");
-  server.register("person", "Person");
+  const personToken = server.register("person", "Person");
   server.createRoom({ id: ROOM, members: ["@agent:sim", "@person:sim"] });
-  return { server, token };
+  return { server, token, posted: await joinRoom(server, personToken) };
 }
 
 async function start(options: Omit<ServeOptions, "agents" | "port" | "grpcPort">) {
@@ -45,10 +51,20 @@ function watchLog() {
   return { log, logged, lines };
 }
 
-/** A post of the agent that has this text. */
-async function posted(server: MatrixServer, text: string): Promise<void> {
-  while (!server.messages.some(({ content, sender }) => sender === "@agent:sim" && String(content.body).includes(text)))
-    await new Promise((resolve) => setTimeout(resolve, 10));
+/** Joins the room as the person who gives work; resolves when the agent has posted this text. */
+async function joinRoom(server: MatrixServer, token: string) {
+  const settings = { homeserver: server.url, token, rooms: [ROOM] };
+  const options = { cursors: new Map(), signal: new AbortController().signal };
+  const channel = await matrixNetwork.open(settings, options, SUITE_TOOLS);
+  cleanups.push(() => channel.close());
+  const posts = channel.posts[Symbol.asyncIterator]();
+  return async (text: string): Promise<void> => {
+    for (;;) {
+      const { done, value } = await posts.next();
+      if (done === true) throw new Error("The channel has closed.");
+      if (value.sender.id === "@agent:sim" && value.text.includes(text)) return;
+    }
+  };
 }
 
 async function all<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
@@ -61,13 +77,13 @@ const mention = (body: string) => ({ msgtype: "m.text", body, "m.mentions": { us
 
 describe("channels of a server", () => {
   it("are open connections over which the agent answers; its tasks can be read over A2A", async () => {
-    const { server, token } = await startRoom();
+    const { posted, server, token } = await startRoom();
     const { log, logged } = watchLog();
     const matrix = { homeserver: server.url, token, rooms: [ROOM] };
     const served = await start({ log, channels: [{ matrix, agent: "echo", allowPeers: ["@person:sim"] }] });
     expect(await logged("Connected to Matrix.")).toMatchObject({ channel: "a2a-lite:matrix:echo", agent: "echo" });
     server.send(ROOM, "@person:sim", mention("[A2A:task id=t1]\nhello there"));
-    await posted(server, "[A2A:result task=t1 state=completed");
+    await posted("[A2A:result task=t1 state=completed");
     const agent = await connect(`${served.url}/agents/echo`);
     expect(await all(agent.list())).toMatchObject([{ status: { state: "TASK_STATE_COMPLETED" } }]);
     const metrics = await (await fetch(`${served.url}/metrics`)).text();
@@ -76,27 +92,27 @@ describe("channels of a server", () => {
   });
 
   it("belong to their network and agent if the server identifies callers, or to the owner that is named", async () => {
-    const { server, token } = await startRoom();
+    const { posted, server, token } = await startRoom();
     const { log, logged } = watchLog();
     const matrix = { homeserver: server.url, token, rooms: [ROOM] };
     const auth = { apiKeys: [{ key: "a-key-of-alice-s-own", owner: "alice" }] };
     const served = await start({ log, auth, channels: [{ matrix, agent: "echo", allowPeers: "*", owner: "alice" }] });
     await logged("Connected to Matrix.");
     server.send(ROOM, "@person:sim", mention("[A2A:task id=t1]\nhello there"));
-    await posted(server, "[A2A:result task=t1 state=completed");
+    await posted("[A2A:result task=t1 state=completed");
     const agent = await connect(`${served.url}/agents/echo`, { headers: { "X-API-Key": "a-key-of-alice-s-own" } });
     expect(await all(agent.list())).toHaveLength(1);
   });
 
   it("serve as many messages of a peer as the entry allows", async () => {
-    const { server, token } = await startRoom();
+    const { posted, server, token } = await startRoom();
     const { log, logged } = watchLog();
     const matrix = { homeserver: server.url, token, rooms: [ROOM] };
     const rate = { messages: 1, perMs: 60_000 };
     await start({ log, channels: [{ matrix, agent: "echo", allowPeers: "*", rate }] });
     await logged("Connected to Matrix.");
     for (const id of ["t1", "t2"]) server.send(ROOM, "@person:sim", mention(`[A2A:task id=${id}]\nhello`));
-    await posted(server, "Too many messages: 1 in 60 s are served.");
+    await posted("Too many messages: 1 in 1 min are served.");
   });
 
   it("say why they cannot be opened, without the secret", async () => {
