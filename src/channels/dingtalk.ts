@@ -14,8 +14,8 @@ import {
   type Post,
   type PostDraft,
 } from "../wire/channel.ts";
+import { DialError } from "../wire/dial-error.ts";
 import type { Link } from "../wire/link.ts";
-import { DialError, dialWebSocket } from "../wire/websocket-dial.ts";
 import { checkDraft } from "./check-draft.ts";
 import { createDingtalkApi, type DingtalkApi, DingtalkError, toPostError } from "./dingtalk/api.ts";
 import { type DingtalkMessage, readMessage } from "./dingtalk/message.ts";
@@ -85,6 +85,7 @@ async function open(settings: DingtalkSettings, { signal }: ChannelOptions, tool
   try {
     const address = await api.openStream(client.config.subscriptions, signal);
     const connectTimeoutMs = CONNECT_TIMEOUT_MS;
+    const { dialWebSocket } = await import("../wire/websocket-dial.ts");
     const link = await dialWebSocket(address, { clock, headers: {}, connectTimeoutMs, ping: PING, signal });
     const channel = new DingtalkChannel(link, api, clientId, tools);
     client.on(library.TOPIC_ROBOT, ({ data, headers }: DWClientDownStream) => {

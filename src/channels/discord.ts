@@ -11,7 +11,7 @@ import {
   type PostDraft,
 } from "../wire/channel.ts";
 import { ABNORMAL_CLOSURE, INTERNAL_ERROR_CLOSURE } from "../wire/connection.ts";
-import { DialError } from "../wire/websocket-dial.ts";
+import { DialError } from "../wire/dial-error.ts";
 import { checkDraft } from "./check-draft.ts";
 import { explainClose, toChannelError, toDialError } from "./discord/errors.ts";
 import { locate, readMissed, SNOWFLAKE, toPost } from "./discord/posts.ts";

@@ -13,7 +13,7 @@ import {
   type PostDraft,
 } from "../wire/channel.ts";
 import { ABNORMAL_CLOSURE } from "../wire/connection.ts";
-import { DialError } from "../wire/websocket-dial.ts";
+import { DialError } from "../wire/dial-error.ts";
 import { checkDraft } from "./check-draft.ts";
 import { type FeishuEvent, type FeishuFile, readContent, toRichText } from "./feishu/content.ts";
 import { FeishuError, fromLibrary, toDialError, toPostError } from "./feishu/errors.ts";

@@ -2,7 +2,7 @@ import type { IPublishPacket, MqttClient } from "mqtt";
 import { z } from "zod";
 import { type Channel, type ChannelAbilities, ChannelError, type Post } from "../wire/channel.ts";
 import { ABNORMAL_CLOSURE } from "../wire/connection.ts";
-import { DialError } from "../wire/websocket-dial.ts";
+import { DialError } from "../wire/dial-error.ts";
 import { checkDraft } from "./check-draft.ts";
 import { loadPackage } from "./load-package.ts";
 import { findMentions, mentionsName } from "./mentions.ts";

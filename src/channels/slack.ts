@@ -11,7 +11,7 @@ import {
   type PostDraft,
 } from "../wire/channel.ts";
 import { ABNORMAL_CLOSURE } from "../wire/connection.ts";
-import { DialError } from "../wire/websocket-dial.ts";
+import { DialError } from "../wire/dial-error.ts";
 import { checkDraft } from "./check-draft.ts";
 import { loadPackage } from "./load-package.ts";
 import type { ChannelTools, Network } from "./network.ts";

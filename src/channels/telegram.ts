@@ -12,8 +12,8 @@ import {
   type PostDraft,
 } from "../wire/channel.ts";
 import { ABNORMAL_CLOSURE } from "../wire/connection.ts";
+import { DialError } from "../wire/dial-error.ts";
 import { safeFileName } from "../wire/safe-file-name.ts";
-import { DialError } from "../wire/websocket-dial.ts";
 import { checkDraft } from "./check-draft.ts";
 import { loadPackage } from "./load-package.ts";
 import type { Network } from "./network.ts";

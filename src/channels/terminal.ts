@@ -3,7 +3,7 @@
 import { createInterface, type Interface } from "node:readline";
 import { z } from "zod";
 import { type Channel, type ChannelAbilities, ChannelError, type Post, type PostDraft } from "../wire/channel.ts";
-import { DialError } from "../wire/websocket-dial.ts";
+import { DialError } from "../wire/dial-error.ts";
 import { checkDraft } from "./check-draft.ts";
 import { findMentions, mentionsName } from "./mentions.ts";
 import type { ChannelTools, Network } from "./network.ts";

@@ -4,6 +4,7 @@ import { Agent, type RequestOptions } from "node:https";
 import type { Duplex } from "node:stream";
 import { connect } from "node:tls";
 import { WebSocket } from "ws";
+import { DialError } from "./dial-error.ts";
 import type { TlsVerifyOptions } from "./tls.ts";
 import { MAX_MESSAGE_BYTES, toWebSocketLink, type WebSocketLink, type WebSocketLinkOptions } from "./websocket-link.ts";
 
@@ -13,23 +14,6 @@ export interface DialOptions extends WebSocketLinkOptions {
   readonly connectTimeoutMs: number;
   readonly tls?: TlsVerifyOptions;
   readonly signal?: AbortSignal;
-}
-
-/** `refused`: the other side answered, with a status that does not open a WebSocket. */
-type DialFailure = "refused" | "certificate" | "timeout" | "unreachable" | "stopped";
-
-/** Why no link came about. */
-export class DialError extends Error {
-  override readonly name = "DialError";
-  readonly failure: DialFailure;
-  /** Of HTTP, where it was refused. */
-  readonly status: number | undefined;
-
-  constructor(failure: DialFailure, message: string, status?: number) {
-    super(message);
-    this.failure = failure;
-    this.status = status;
-  }
 }
 
 export function dialWebSocket(url: string, options: DialOptions): Promise<WebSocketLink> {

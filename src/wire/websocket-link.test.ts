@@ -8,9 +8,10 @@ import { type WebSocket, WebSocketServer } from "ws";
 import { FakeClock } from "../engine/testing/fake-clock.ts";
 import { systemClock } from "../server/clock-and-ids.ts";
 import { refuseUpgrade } from "../server/http/error-replies.ts";
+import type { DialError } from "./dial-error.ts";
 import type { Link } from "./link.ts";
 import { linkErrorCode, readAll, readSome } from "./testing/read-link.ts";
-import { type DialError, type DialOptions, dialWebSocket } from "./websocket-dial.ts";
+import { type DialOptions, dialWebSocket } from "./websocket-dial.ts";
 import { createWebSocketAcceptor, type WebSocketLink, type WebSocketLinkOptions } from "./websocket-link.ts";
 
 const fixture = (name: string) => readFileSync(new URL(`fixtures/${name}`, import.meta.url), "utf8");

@@ -1,7 +1,7 @@
 /** What Discord's refusals mean. */
 
 import { ChannelError } from "../../wire/channel.ts";
-import { DialError } from "../../wire/websocket-dial.ts";
+import { DialError } from "../../wire/dial-error.ts";
 import { describeError } from "../redact.ts";
 
 export function toChannelError(error: unknown, library: typeof import("discord.js"), token: string): Error {

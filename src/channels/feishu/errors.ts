@@ -1,7 +1,7 @@
 /** Errors of the Feishu library as ours. Its own contain requests, and with them secrets. */
 
 import { ChannelError } from "../../wire/channel.ts";
-import { DialError } from "../../wire/websocket-dial.ts";
+import { DialError } from "../../wire/dial-error.ts";
 
 export class FeishuError extends Error {
   override readonly name = "FeishuError";

@@ -1,7 +1,7 @@
 /** What Slack's refusals mean. */
 
 import { ChannelError } from "../../wire/channel.ts";
-import { DialError } from "../../wire/websocket-dial.ts";
+import { DialError } from "../../wire/dial-error.ts";
 import { describeError } from "../redact.ts";
 
 export const BOT_TOKEN_HELP =

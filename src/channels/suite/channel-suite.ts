@@ -13,7 +13,7 @@ import {
   type Post,
   type PostDraft,
 } from "../../wire/channel.ts";
-import { DialError } from "../../wire/websocket-dial.ts";
+import { DialError } from "../../wire/dial-error.ts";
 import type { ChannelTools } from "../network.ts";
 
 /** The other participant: another channel, or a person played by the simulator where bots do not see each other. */

@@ -3,7 +3,7 @@ import { MissingPackageError, missingPackages } from "../../channels/load-packag
 import { SILENT_LOG } from "../../model/ports.ts";
 import { systemTools, uuidV7 } from "../../server/clock-and-ids.ts";
 import type { Channel } from "../../wire/channel.ts";
-import { DialError } from "../../wire/websocket-dial.ts";
+import { DialError } from "../../wire/dial-error.ts";
 import { askForCard } from "../channels/ask-for-card.ts";
 import { type ConfiguredChannel, configuredChannels } from "../channels/configured.ts";
 import { describeAbilities } from "../channels/describe.ts";

@@ -10,7 +10,8 @@ import {
   dialHeaders,
   linkServersOf,
 } from "../../server/xiaoyi/link-servers.ts";
-import { DialError, dialWebSocket } from "../../wire/websocket-dial.ts";
+import { DialError } from "../../wire/dial-error.ts";
+import { dialWebSocket } from "../../wire/websocket-dial.ts";
 import { type Check, failed, messageOf, ok, skipped, warning } from "./checks.ts";
 import { findWeakness } from "./security.ts";
 

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Network } from "../../channels/network.ts";
 import { type Member, MemoryNetwork, type RawPost } from "../../dialects/a2a-lite/testing/memory-network.ts";
 import { textOf } from "../../model/message.ts";
-import { DialError } from "../../wire/websocket-dial.ts";
+import { DialError } from "../../wire/dial-error.ts";
 import { createRemoteAgent } from "../call/remote-agent.ts";
 import { connect } from "../connect.ts";
 import { loadChatDialect } from "../dialects.ts";

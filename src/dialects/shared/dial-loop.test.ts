@@ -3,9 +3,9 @@ import { FakeClock } from "../../engine/testing/fake-clock.ts";
 import type { Log } from "../../model/ports.ts";
 import { explainTrouble } from "../../server/xiaoyi/open-links.ts";
 import type { Closure } from "../../wire/connection.ts";
+import { DialError } from "../../wire/dial-error.ts";
 import type { Link } from "../../wire/link.ts";
 import { createLinkPair } from "../../wire/testing/link-pair.ts";
-import { DialError } from "../../wire/websocket-dial.ts";
 import type { DialledConnection } from "../carrier.ts";
 import { DialLoop } from "./dial-loop.ts";
 

@@ -3,7 +3,7 @@
 import { type Backoff, createBackoff } from "../../model/backoff.ts";
 import { omitUndefined } from "../../model/json.ts";
 import { type Closure, type Connection, INTERNAL_ERROR_CLOSURE } from "../../wire/connection.ts";
-import { DialError } from "../../wire/websocket-dial.ts";
+import { DialError } from "../../wire/dial-error.ts";
 import type { DialledConnection } from "../carrier.ts";
 import type { DialectTools } from "../contract.ts";
 
