@@ -1,34 +1,54 @@
 /** Entries of `channels`, in a configuration and as options of `serve`. */
 
-import type { dingtalk } from "../../channels/dingtalk.ts";
-import type { discord } from "../../channels/discord.ts";
-import type { feishu } from "../../channels/feishu.ts";
-import type { irc } from "../../channels/irc.ts";
-import type { matrix } from "../../channels/matrix.ts";
-import type { mqtt } from "../../channels/mqtt.ts";
 import type { Network } from "../../channels/network.ts";
 import { NETWORKS } from "../../channels/networks.ts";
-import type { slack } from "../../channels/slack.ts";
-import type { telegram } from "../../channels/telegram.ts";
-import type { terminal } from "../../channels/terminal.ts";
-import type { wecom } from "../../channels/wecom.ts";
-import type { xmpp } from "../../channels/xmpp.ts";
 import { fieldsOf } from "../../model/json.ts";
 
-type SettingsOf<N> = N extends Network<infer Settings> ? Settings : never;
+type Names = readonly string[];
 
+/** Written out rather than inferred from the schemas, whose types are no part of the package. */
 interface NetworkSettings {
-  readonly irc?: SettingsOf<typeof irc>;
-  readonly xmpp?: SettingsOf<typeof xmpp>;
-  readonly mqtt?: SettingsOf<typeof mqtt>;
-  readonly matrix?: SettingsOf<typeof matrix>;
-  readonly telegram?: SettingsOf<typeof telegram>;
-  readonly discord?: SettingsOf<typeof discord>;
-  readonly slack?: SettingsOf<typeof slack>;
-  readonly feishu?: SettingsOf<typeof feishu>;
-  readonly dingtalk?: SettingsOf<typeof dingtalk>;
-  readonly wecom?: SettingsOf<typeof wecom>;
-  readonly terminal?: SettingsOf<typeof terminal>;
+  readonly irc?: {
+    readonly host: string;
+    readonly port?: number;
+    readonly tls?: boolean;
+    readonly nick: string;
+    readonly channels: readonly (string | { readonly name: string; readonly key: string })[];
+    readonly password?: string;
+    readonly account?: { readonly name: string; readonly password: string };
+  };
+  readonly xmpp?: {
+    readonly service: string;
+    readonly jid: string;
+    readonly password: string;
+    readonly rooms: Names;
+    readonly nick?: string;
+  };
+  readonly mqtt?: {
+    readonly url: string;
+    readonly name: string;
+    readonly rooms: Names;
+    readonly username?: string;
+    readonly password?: string;
+  };
+  readonly matrix?: { readonly homeserver: string; readonly token: string; readonly rooms: Names };
+  readonly telegram?: { readonly token: string; readonly apiRoot?: string; readonly rooms?: Names };
+  readonly discord?: { readonly token: string; readonly api?: string; readonly rooms?: Names };
+  readonly slack?: {
+    readonly appToken: string;
+    readonly botToken: string;
+    readonly apiUrl?: string;
+    readonly rooms?: Names;
+  };
+  readonly feishu?: {
+    readonly appId: string;
+    readonly appSecret: string;
+    readonly domain?: string;
+    readonly rooms?: Names;
+  };
+  readonly dingtalk?: { readonly clientId: string; readonly clientSecret: string; readonly api?: string };
+  readonly wecom?: { readonly botId: string; readonly secret: string; readonly url?: string };
+  readonly terminal?: { readonly name: string };
 }
 
 /** One agent on one chat network, with the settings under its name: `{ irc: { … }, agent: "helper" }`. */
