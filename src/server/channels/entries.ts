@@ -6,7 +6,7 @@ import { fieldsOf } from "../../model/json.ts";
 
 type Names = readonly string[];
 
-/** Written out rather than inferred from the schemas, whose types are no part of the package. */
+/** Written out rather than inferred from the schemas, whose types are not part of the package. */
 interface NetworkSettings {
   readonly irc?: {
     readonly host: string;
