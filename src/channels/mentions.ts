@@ -7,7 +7,8 @@ export function mentionsName(text: string, name: string, { leading }: { readonly
   const escaped = name.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
   const forms = [
     `(?<![\\p{L}\\p{N}_.@])@${escaped}(?![\\p{L}\\p{N}_-])`,
-    ...(leading ? [`^(?:\\S+, ?)*${escaped}[:,](?=\\s|$)`] : []),
+    // Names have no commas here: otherwise a list of them could be divided in exponentially many ways.
+    ...(leading ? [`^(?:[^\\s,]+,+ ?)*${escaped}[:,](?=\\s|$)`] : []),
   ];
   return new RegExp(forms.join("|"), "iu").test(text);
 }

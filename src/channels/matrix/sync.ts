@@ -1,5 +1,6 @@
 /** Reads events of rooms by `/sync`, from where an earlier connection stopped. */
 
+import { sleep } from "../../model/backoff.ts";
 import type { ChannelOptions, Post } from "../../wire/channel.ts";
 import type { ChannelTools } from "../network.ts";
 import type { PostQueue } from "../post-queue.ts";
@@ -132,13 +133,8 @@ async function syncPatiently(context: SyncContext, since: string): Promise<SyncR
     if (signal.aborted) return undefined;
     if (!(error instanceof MatrixError) || error.status !== 429) throw error;
     const { retryAfterMs = 1_000 } = error;
-    await new Promise<void>((resolve) => {
-      const cancel = tools.clock.after(retryAfterMs, resolve);
-      signal.addEventListener("abort", () => {
-        cancel();
-        resolve();
-      });
-    });
+    // The caller sees by the signal that it is over.
+    await sleep(tools.clock, retryAfterMs, signal).catch(() => {});
     return undefined;
   }
 }

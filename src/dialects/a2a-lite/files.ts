@@ -14,10 +14,15 @@ const TIMEOUT_MS = 60_000;
 export async function readFiles(files: readonly PostFile[], clock: Pick<Clock, "after">): Promise<readonly Part[]> {
   const controller = new AbortController();
   const cancel = clock.after(TIMEOUT_MS, () => controller.abort());
+  // For those that do not heed the signal.
+  const aborted = new Promise<undefined>((resolve) => {
+    controller.signal.addEventListener("abort", () => resolve(undefined), { once: true });
+  });
   const parts: Part[] = [];
   let left = MAX_BYTES;
   for (const [index, file] of files.entries()) {
-    const bytes = index < MAX_FILES ? await readFile(file, left, controller.signal) : undefined;
+    const bytes =
+      index < MAX_FILES ? await Promise.race([readFile(file, left, controller.signal), aborted]) : undefined;
     left -= bytes?.length ?? 0;
     if (bytes === undefined) parts.push({ text: `(The file ${file.name} could not be read.)` });
     else parts.push(decodeFile(file, bytes));
@@ -28,9 +33,6 @@ export async function readFiles(files: readonly PostFile[], clock: Pick<Clock, "
 
 async function readFile(file: PostFile, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | undefined> {
   if ((file.size ?? 0) > maxBytes || signal.aborted) return undefined;
-  const aborted = new Promise<undefined>((resolve) => {
-    signal.addEventListener("abort", () => resolve(undefined), { once: true });
-  });
-  const bytes = await Promise.race([file.read(maxBytes, signal).catch(() => undefined), aborted]);
+  const bytes = await file.read(maxBytes, signal).catch(() => undefined);
   return bytes !== undefined && bytes.length <= maxBytes ? bytes : undefined;
 }

@@ -333,10 +333,11 @@ function isNamed({ parsed, post }: Received, self: Participant): boolean {
 
 /** Where mentions are only text, `name: [A2A:…` is for the participant of that name. */
 function nameBeforeMarker(text: string): string | undefined {
-  return NAME_BEFORE_MARKER.exec(text.slice(0, findMarker(text)?.at))?.[1];
+  const before = text.slice(0, findMarker(text)?.at).trimEnd();
+  return NAME_ALONE.exec(before.slice(before.lastIndexOf("\n") + 1).trimStart())?.[1];
 }
 
-const NAME_BEFORE_MARKER = /(?:^|\n)\s*@?([^\s<>@/:,：，]{1,64})[:,：，]\s*$/;
+const NAME_ALONE = /^@?([^\s<>@/:,：，]{1,64})[:,：，]$/;
 
 function isName(text: string, { id, name }: Participant): boolean {
   const wanted = text.replace(/^@/, "").toLowerCase();
