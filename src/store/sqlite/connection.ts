@@ -2,6 +2,7 @@ import type { Clock, Log } from "../../model/ports.ts";
 import type { Scope } from "../contract.ts";
 import { StoreError, type StoreErrorCode } from "../errors.ts";
 import { scopeKey } from "../rules.ts";
+import { toText } from "../stored-text.ts";
 import { toStoreError } from "./damage.ts";
 import {
   type RecordedStatement,
@@ -10,7 +11,7 @@ import {
   type StatementRecorder,
   withRecorder,
 } from "./driver.ts";
-import { columns, fromText, type StoredText, toText } from "./rows.ts";
+import { columns, fromText, type StoredText } from "./rows.ts";
 
 const MAX_CACHED_SCOPES = 10_000;
 const MAX_REPORTED = 10_000;

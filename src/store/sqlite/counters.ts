@@ -1,9 +1,10 @@
 import type { TaskState } from "../../model/task.ts";
+import { STATE_CODES, toText } from "../stored-text.ts";
 import type { Connection } from "./connection.ts";
 import { commitAll, fallBackIfDamaged } from "./damage.ts";
 import type { Deliveries } from "./deliveries.ts";
 import type { SqliteStatement } from "./driver.ts";
-import { columns, numberIn, ofTask, STATE_CODES, toText } from "./rows.ts";
+import { columns, numberIn, ofTask } from "./rows.ts";
 
 interface LogGrowth {
   readonly owner: string;

@@ -12,9 +12,10 @@ import {
 } from "../contract.ts";
 import { type DeliveryEffects, isDeliverable, laneOf } from "../rules.ts";
 import type { Liveness } from "../single-process.ts";
+import { textOrNull, toText, WANTS_CODES } from "../stored-text.ts";
 import type { Connection } from "./connection.ts";
 import type { SqliteStatement } from "./driver.ts";
-import { columns, fromText, type StoredText, textOrNull, textOrUndefined, toText } from "./rows.ts";
+import { columns, fromText, type StoredText, textOrUndefined } from "./rows.ts";
 
 export interface DeliveryRow {
   readonly place: number;
@@ -33,9 +34,6 @@ export const DELIVERY_COLUMNS = columns(
   "d.place, d.created_at, d.cursor, d.wants",
   "d.id, d.route, d.address, d.secret, d.dialect",
 );
-
-/** On disk, so never renumbered. */
-export const WANTS_CODES = { events: 0, outcome: 1 } as const satisfies Record<DeliveryRegistration["wants"], number>;
 
 /** As the unique index has it: ids of webhooks and of other deliveries are kept apart. */
 const IS_WEBHOOK = `(route = '${WEBHOOK_ROUTE}')`;

@@ -12,11 +12,12 @@ import type {
 } from "../contract.ts";
 import { applyDeliveryProgress, type DeliveryEffects, isDeliverable, NO_EFFECTS } from "../rules.ts";
 import type { Liveness } from "../single-process.ts";
+import { textOrNull, toText, WANTS_CODES } from "../stored-text.ts";
 import type { Connection } from "./connection.ts";
 import { commitAll, fallBackIfDamaged, salvage } from "./damage.ts";
-import { DELIVERY_COLUMNS, type DeliveryRow, toDelivery, WANTS_CODES } from "./deliveries.ts";
+import { DELIVERY_COLUMNS, type DeliveryRow, toDelivery } from "./deliveries.ts";
 import type { SqliteStatement } from "./driver.ts";
-import { columns, fromText, LOG_NUMBER, type StoredText, textOrNull, textOrUndefined, toText } from "./rows.ts";
+import { columns, fromText, LOG_NUMBER, type StoredText, textOrUndefined } from "./rows.ts";
 
 interface DueRow extends DeliveryRow {
   readonly task_id: StoredText;

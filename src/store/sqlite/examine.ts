@@ -3,12 +3,13 @@
 import { type Clock, SILENT_LOG } from "../../model/ports.ts";
 import { StoreError } from "../errors.ts";
 import { createLiveness } from "../single-process.ts";
+import { parseJson } from "../stored-text.ts";
 import { Connection } from "./connection.ts";
 import { fallBackIfDamaged, isDamage, salvage } from "./damage.ts";
 import { Deliveries } from "./deliveries.ts";
 import { openDriver, type SqliteDriver } from "./driver.ts";
 import { Reader } from "./reader.ts";
-import { columns, decodeText, fromText, packColumns, parseJson, type StoredText, unpackRows } from "./rows.ts";
+import { columns, decodeText, fromText, packColumns, type StoredText, unpackRows } from "./rows.ts";
 
 interface Damage {
   /** `table segment`, `task 0190…`. */

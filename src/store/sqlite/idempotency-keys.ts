@@ -1,8 +1,9 @@
 import type { Message } from "../../model/message.ts";
 import type { Clock } from "../../model/ports.ts";
 import type { IdempotencyClaim, IdempotencyRecord } from "../contract.ts";
+import { toText } from "../stored-text.ts";
 import type { Connection } from "./connection.ts";
-import { columns, decodeJson, fromText, type StoredText, toText } from "./rows.ts";
+import { columns, decodeJson, fromText, type StoredText } from "./rows.ts";
 
 interface KeyRow {
   readonly fingerprint: StoredText;

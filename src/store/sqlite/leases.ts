@@ -1,11 +1,12 @@
 import { STATE_CLASS, TASK_STATES } from "../../model/task.ts";
 import type { Lease } from "../contract.ts";
 import type { Liveness } from "../single-process.ts";
+import { STATE_CODES, toText } from "../stored-text.ts";
 import type { Connection } from "./connection.ts";
 import { commitAll, fallBackIfDamaged, salvage } from "./damage.ts";
 import type { DeliveryOutbox } from "./delivery-claims.ts";
 import type { SqliteStatement } from "./driver.ts";
-import { columns, fromText, PACKED_HEAD, STATE_CODES, type StoredText, toHead, toText } from "./rows.ts";
+import { columns, fromText, PACKED_HEAD, type StoredText, toHead } from "./rows.ts";
 
 const ACTIVE_CODES = TASK_STATES.filter((state) => STATE_CLASS[state] === "active").map((state) => STATE_CODES[state]);
 interface HeadRow {

@@ -2,22 +2,13 @@ import type { Task } from "../../model/task.ts";
 import { type ListPage, type ListPosition, type ListQuery, MAX_COUNTED } from "../contract.ts";
 import { takePage } from "../rules.ts";
 import { parseView } from "../single-process.ts";
+import { compareTexts, STATE_CODES, toText } from "../stored-text.ts";
 import type { Connection } from "./connection.ts";
 import type { CommitCounters } from "./counters.ts";
 import { fallBackIfDamaged, isDamage, salvage } from "./damage.ts";
 import type { SqliteStatement, SqlValue } from "./driver.ts";
 import type { Reader } from "./reader.ts";
-import {
-  columns,
-  compareTexts,
-  fromText,
-  packedTask,
-  STATE_CODES,
-  type StoredText,
-  type TaskRow,
-  toTaskRows,
-  toText,
-} from "./rows.ts";
+import { columns, fromText, packedTask, type StoredText, type TaskRow, toTaskRows } from "./rows.ts";
 
 /** A task of which only the place is known: it has to be read by itself. */
 interface Place {

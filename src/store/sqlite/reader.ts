@@ -5,7 +5,9 @@ import type { Message } from "../../model/message.ts";
 import type { Artifact, Task, TaskStatus } from "../../model/task.ts";
 import type { Cursor, CursorRead, Snapshot, SnapshotOptions, TaskHead } from "../contract.ts";
 import { StoreError } from "../errors.ts";
+import { ARTIFACTS_PART, MESSAGES_PER_PART, readNewestMessages } from "../history.ts";
 import { decodeSegment } from "../segment.ts";
+import { parseJson, toText } from "../stored-text.ts";
 import type { Connection } from "./connection.ts";
 import { fallBackIfDamaged, salvage } from "./damage.ts";
 import type { SqliteStatement } from "./driver.ts";
@@ -20,12 +22,10 @@ import {
   ofTask,
   PACKED_HEAD,
   packedTask,
-  parseJson,
   type StoredText,
   type TaskRow,
   toHead,
   toTaskRows,
-  toText,
 } from "./rows.ts";
 
 interface SegmentsRow {
@@ -41,11 +41,6 @@ interface PositionRow {
   readonly number: number;
   readonly floor: number;
 }
-
-/** A compacted history is kept in pieces of this many messages, so that its end can be read alone. */
-export const MESSAGES_PER_PART = 64;
-/** Part of a snapshot that holds the artifacts; the history's pieces follow from 1. */
-export const ARTIFACTS_PART = 0;
 
 const NO_LIMIT = -1;
 
@@ -207,34 +202,4 @@ function toEntries(segments: SegmentsRow | undefined, after: number, limit: numb
 
 function toSqlLimit(count: number): number {
   return Number.isSafeInteger(count) ? count : NO_LIMIT;
-}
-
-/** Whether an entry adds to the history, now or when its status is replaced. */
-export function bringsMessage({ event, received }: LogEntry): boolean {
-  if ("task" in event) return event.task.status.message !== undefined || (event.task.history?.length ?? 0) > 0;
-  return "statusUpdate" in event && (event.statusUpdate.status.message !== undefined || received !== undefined);
-}
-
-/**
- * The newest messages of a history, from the segments that bring any. Folding the whole log gives the same: each status
- * update adds the message that was received and then, once it is replaced, its own message.
- */
-function readNewestMessages(segments: string, count: number, currentHasMessage: boolean): Message[] {
-  const newestFirst: Message[] = [];
-  let skipCurrent = currentHasMessage;
-  for (const entry of decodeSegment(1, segments).reverse()) {
-    if (newestFirst.length >= count) break;
-    // Chunks are recognised by their beginning and not parsed.
-    if (entry.state === undefined) continue;
-    const { event } = entry;
-    const status =
-      "task" in event ? event.task.status : "statusUpdate" in event ? event.statusUpdate.status : undefined;
-    if (status?.message !== undefined) {
-      if (skipCurrent) skipCurrent = false;
-      else newestFirst.push(status.message);
-    }
-    if ("task" in event) newestFirst.push(...(event.task.history ?? []).toReversed());
-    else if (entry.received !== undefined) newestFirst.push(entry.received);
-  }
-  return newestFirst.slice(0, count).reverse();
 }

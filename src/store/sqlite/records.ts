@@ -1,9 +1,10 @@
 import type { Clock } from "../../model/ports.ts";
 import type { RecordPut, RecordQuery, RecordWrite, StoredRecord, WriteResult } from "../contract.ts";
+import { toText } from "../stored-text.ts";
 import type { Connection } from "./connection.ts";
 import { salvage } from "./damage.ts";
 import type { SqliteStatement } from "./driver.ts";
-import { columns, fromText, type StoredText, toText } from "./rows.ts";
+import { columns, fromText, type StoredText } from "./rows.ts";
 
 interface RecordRow {
   readonly key: StoredText;

@@ -1,14 +1,16 @@
 import type { Clock } from "../../model/ports.ts";
 import type { TaskState } from "../../model/task.ts";
 import { LIST_VIEW_MS, type StoreStats } from "../contract.ts";
+import { toSnapshotParts } from "../history.ts";
+import { stateOf } from "../stored-text.ts";
 import type { Connection } from "./connection.ts";
 import type { CommitCounters } from "./counters.ts";
 import { commitAll, salvage } from "./damage.ts";
 import type { SqliteStatement } from "./driver.ts";
 import type { IdempotencyKeys } from "./idempotency-keys.ts";
-import { ARTIFACTS_PART, MESSAGES_PER_PART, type Reader } from "./reader.ts";
+import type { Reader } from "./reader.ts";
 import type { Records } from "./records.ts";
-import { columns, keyOf, ofTask, stateOf } from "./rows.ts";
+import { columns, keyOf, ofTask } from "./rows.ts";
 import { pragma, SCHEMA_VERSION } from "./schema.ts";
 
 const MIN_FREE_PAGES = 256;
@@ -109,17 +111,12 @@ export class Retention {
 
   /** Returns how many bytes are left of the task. */
   #compactOne(seq: number, number: number): number {
-    const { artifacts, history = [] } = this.#reader.fold(seq, number).toTask();
+    const parts = toSnapshotParts(this.#reader.fold(seq, number).toTask());
+    this.#dropLog.run(seq, seq);
     let bytes = 0;
-    const keep = (part: number, content: unknown) => {
-      const body = JSON.stringify(content);
+    for (const { part, body } of parts) {
       bytes += Buffer.byteLength(body);
       this.#addPart.run(seq, part, body);
-    };
-    this.#dropLog.run(seq, seq);
-    if (artifacts !== undefined) keep(ARTIFACTS_PART, artifacts);
-    for (let start = 0; start < history.length; start += MESSAGES_PER_PART) {
-      keep(1 + start / MESSAGES_PER_PART, history.slice(start, start + MESSAGES_PER_PART));
     }
     this.#setFloor.run(bytes, seq);
     return bytes;

@@ -1,22 +1,10 @@
-import { TASK_STATES, type TaskState, type TaskStatus } from "../../model/task.ts";
+import type { TaskStatus } from "../../model/task.ts";
 import type { Scope, TaskHead } from "../contract.ts";
 import { StoreError } from "../errors.ts";
+import { parseJson, unescapeText } from "../stored-text.ts";
 
 /** Text as a query gives it: bytes, because a native driver may end the process over text that is not UTF-8. */
 export type StoredText = ArrayBuffer | Uint8Array;
-
-/**
- * SQLite text is UTF-8 that ends at a NUL for some drivers. Ids and keys come from callers and may be any JavaScript
- * string, so those that would not survive are stored as JSON behind a mark; all others as they are.
- */
-const ESCAPE_MARK = "\u0001";
-const LONE_SURROGATE = /\p{Surrogate}/u;
-
-export function toText(value: string): string {
-  if (LONE_SURROGATE.test(value) || value.includes("\0") || value.startsWith(ESCAPE_MARK))
-    return ESCAPE_MARK + JSON.stringify(value);
-  return value;
-}
 
 export function fromText(stored: StoredText): string {
   return unescapeText(decodeText(stored));
@@ -24,15 +12,6 @@ export function fromText(stored: StoredText): string {
 
 export function textOrUndefined(stored: StoredText | null | undefined): string | undefined {
   return stored === null || stored === undefined ? undefined : fromText(stored);
-}
-
-export function textOrNull(value: string | undefined): string | null {
-  return value === undefined ? null : toText(value);
-}
-
-/** The value of a text that was decoded. */
-function unescapeText(text: string): string {
-  return text.startsWith(ESCAPE_MARK) ? (parseJson(text.slice(ESCAPE_MARK.length)) as string) : text;
 }
 
 /** Refuses what was never written: bytes that are not UTF-8, and NULs, with which lost pages are filled. */
@@ -54,14 +33,6 @@ function decodeUtf8(stored: StoredText): string {
 
 export function decodeJson(stored: StoredText): unknown {
   return parseJson(decodeText(stored));
-}
-
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new StoreError("damaged", "A text is not JSON.", { cause });
-  }
 }
 
 /**
@@ -105,31 +76,6 @@ function toNumber(text: string | undefined): number {
   const value = Number(text);
   if (text === undefined || text === "" || Number.isNaN(value)) throw new StoreError("damaged", "A number is missing.");
   return value;
-}
-
-/** The order SQLite has for text, which is not that of JavaScript. */
-export function compareTexts(left: string, right: string): number {
-  return left === right ? 0 : Buffer.compare(Buffer.from(left), Buffer.from(right));
-}
-
-/** On disk, so never renumbered. */
-export const STATE_CODES = {
-  TASK_STATE_SUBMITTED: 1,
-  TASK_STATE_WORKING: 2,
-  TASK_STATE_INPUT_REQUIRED: 3,
-  TASK_STATE_AUTH_REQUIRED: 4,
-  TASK_STATE_COMPLETED: 5,
-  TASK_STATE_FAILED: 6,
-  TASK_STATE_CANCELED: 7,
-  TASK_STATE_REJECTED: 8,
-} as const satisfies Record<TaskState, number>;
-
-const STATES_BY_CODE = new Map<number, TaskState>(TASK_STATES.map((state) => [STATE_CODES[state], state]));
-
-export function stateOf(code: number): TaskState {
-  const state = STATES_BY_CODE.get(code);
-  if (state === undefined) throw new StoreError("damaged", `No task state has the code ${code}.`);
-  return state;
 }
 
 /**

@@ -1,6 +1,7 @@
+import { stateOf } from "../stored-text.ts";
 import type { Connection } from "./connection.ts";
 import type { SqliteStatement } from "./driver.ts";
-import { columns, keyOf, LOG_NUMBER, ofTask, type StoredText, stateOf, textOrUndefined } from "./rows.ts";
+import { columns, keyOf, LOG_NUMBER, ofTask, type StoredText, textOrUndefined } from "./rows.ts";
 
 interface GuardRow {
   readonly seq: number;

@@ -13,6 +13,7 @@ import type {
   Write,
   WriteResult,
 } from "../contract.ts";
+import { type EncodedWrite, messageSegmentOf, type Segment, sizeOf } from "../encode-writes.ts";
 import {
   acceptWrite,
   findRefusal,
@@ -23,15 +24,14 @@ import {
   statusTime,
 } from "../rules.ts";
 import type { Liveness } from "../single-process.ts";
+import { STATE_CODES, textOrNull, toText } from "../stored-text.ts";
 import type { Connection } from "./connection.ts";
 import type { CommitCounters } from "./counters.ts";
 import { fallBackIfDamaged, isDamage } from "./damage.ts";
 import type { Deliveries } from "./deliveries.ts";
 import type { DeliveryOutbox } from "./delivery-claims.ts";
-import { type EncodedWrite, messageSegmentOf, type Segment, sizeOf } from "./encode-writes.ts";
 import type { IdempotencyKeys } from "./idempotency-keys.ts";
 import type { Records } from "./records.ts";
-import { STATE_CODES, textOrNull, toText } from "./rows.ts";
 import { type FoundTask, fromGuardRow, prepareWrites } from "./write-statements.ts";
 
 /** Tasks that are streaming at the same time; beyond that their rows are read again. */

@@ -3,11 +3,11 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Worker } from "node:worker_threads";
 import type { Log } from "../../../model/ports.ts";
 import type { Write, WriteResult } from "../../contract.ts";
+import { type EncodedWrite, encodeAll, encodeWrites, type Segment } from "../../encode-writes.ts";
 import { StoreError } from "../../errors.ts";
 import type { Connection } from "../connection.ts";
 import { isDamage } from "../damage.ts";
 import type { RecordedStatement } from "../driver.ts";
-import { type EncodedWrite, encodeAll, encodeWrites, type Segment } from "../encode-writes.ts";
 import type { Writer } from "../writer.ts";
 import type { WriteThreadData, WriteThreadReply, WriteThreadRequest } from "./write-thread.ts";
 

@@ -1,6 +1,6 @@
-import type { Submit, Write } from "../contract.ts";
-import { encodeSegment } from "../segment.ts";
-import { bringsMessage } from "./reader.ts";
+import type { LogEntry } from "../model/event.ts";
+import type { Submit, Write } from "./contract.ts";
+import { encodeSegment } from "./segment.ts";
 
 /** In characters. An entry of this size has a segment of its own: to join large texts is to copy them. */
 const LARGE_SEGMENT = 256 * 1024;
@@ -78,4 +78,10 @@ function metadataOf({ entries, metadata }: Submit): string | null {
   const event = entries[0]?.event;
   const own = metadata ?? (event !== undefined && "task" in event ? event.task.metadata : undefined);
   return own === undefined ? null : JSON.stringify(own);
+}
+
+/** Whether an entry adds to the history, now or when its status is replaced. */
+function bringsMessage({ event, received }: LogEntry): boolean {
+  if ("task" in event) return event.task.status.message !== undefined || (event.task.history?.length ?? 0) > 0;
+  return "statusUpdate" in event && (event.statusUpdate.status.message !== undefined || received !== undefined);
 }
