@@ -108,6 +108,16 @@ describe("DingTalk", () => {
     expect((await inbox.next()).text).toBe("twice");
   });
 
+  it("posts a text of the maximum also where the webhook has expired, with what its lines take in JSON", async () => {
+    const { ann, channel, inbox, server } = await meet();
+    await ann.post({ room: GROUP, text: "hello", mentions: MENTION });
+    await inbox.next();
+    server.expireWebhooks();
+    const text = "line\n".repeat(channel.abilities.text.max / 5);
+    await channel.post({ room: GROUP, text });
+    expect(server.screen).toMatchObject([{ by: "api", text }]);
+  });
+
   it("waits ten minutes after too many messages", async () => {
     const { ann, channel, inbox } = await meet();
     await ann.post({ room: GROUP, text: "hello", mentions: MENTION });

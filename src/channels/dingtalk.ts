@@ -24,19 +24,19 @@ import type { ChannelTools, Network } from "./network.ts";
 import { createPostQueue, type PostQueue } from "./post-queue.ts";
 
 const settingsSchema = z.strictObject({
-  clientId: z.string().min(1).describe("Client ID of the app (原 AppKey)"),
-  clientSecret: z.string().min(1).describe("Client Secret of the app (原 AppSecret)"),
+  clientId: z.string().min(1).describe("Client ID of the app (原 AppKey)."),
+  clientSecret: z.string().min(1).describe("Client Secret of the app (原 AppSecret)."),
   api: z
     .url({ protocol: /^https?$/ })
     .optional()
-    .describe("base URL of the API; default: `https://api.dingtalk.com`"),
+    .describe("Base URL of the API; default: `https://api.dingtalk.com`."),
 });
 
 type DingtalkSettings = z.infer<typeof settingsSchema>;
 
 const ABILITIES: ChannelAbilities = {
-  // 20,000 bytes with the names of those who are mentioned.
-  text: { max: 18_000, unit: "bytes" },
+  // 15,000 bytes as JSON, where the webhook of the conversation has expired.
+  text: { max: 12_000, unit: "bytes" },
   lines: true,
   maxFileBytes: 0,
   edits: false,

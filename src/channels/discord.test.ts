@@ -12,7 +12,7 @@ const NOTHING_MISSED: ChannelOptions = { cursors: new Map(), signal: new AbortCo
 
 describeChannel("Discord", {
   abilities: { edits: true, history: true, lines: true, replies: true, seesBots: "all", files: true },
-  has: { direct: true, credentials: true, foreignRoom: true, rateLimit: true },
+  has: { direct: true, credentials: true, foreignRoom: true, rateLimit: true, keys: true, deletes: true },
   async stage() {
     const server = await startDiscord([ALPHA, BETA]);
     const { api, foreignRoom, room } = server;

@@ -137,6 +137,11 @@ async function open(settings: Settings, { cursors, signal }: ChannelOptions, too
       const request = { body: toContent(draft), files: toFiles(draft) };
       await send(draft, (room) => client.rest.patch(Routes.channelMessage(room, id), request));
     },
+    async delete(id, room) {
+      await client.rest.delete(Routes.channelMessage(room, id)).catch((error: unknown) => {
+        throw toChannelError(error, library, settings.token);
+      });
+    },
   };
 }
 

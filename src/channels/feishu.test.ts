@@ -20,7 +20,7 @@ async function startWithGroup(options?: Parameters<typeof startFeishuServer>[0])
 
 describeChannel("Feishu", {
   abilities: { edits: true, files: true, history: false, lines: true, replies: true, seesBots: "mentions" },
-  has: { direct: true, credentials: true, foreignRoom: true, rateLimit: true },
+  has: { direct: true, credentials: true, foreignRoom: true, rateLimit: true, keys: true, deletes: true },
   async stage() {
     const { server, settings } = await startWithGroup();
     return {

@@ -26,16 +26,16 @@ const settingsSchema = z.strictObject({
   appId: z
     .string()
     .regex(/^cli_[0-9a-fA-F]{16}$/, "an App ID: cli_ and 16 hexadecimal digits")
-    .describe("App ID of the app (应用凭证)"),
-  appSecret: z.string().min(1).describe("App Secret of the app (应用凭证)"),
+    .describe("App ID of the app (应用凭证)."),
+  appSecret: z.string().min(1).describe("App Secret of the app (应用凭证)."),
   domain: z
     .url({ protocol: /^https?$/ })
     .optional()
-    .describe("base URL of the platform; default: `https://open.feishu.cn`, for Lark `https://open.larksuite.com`"),
+    .describe("Base URL of the platform; default: `https://open.feishu.cn`, for Lark `https://open.larksuite.com`."),
   rooms: z
     .array(z.string().min(1))
     .optional()
-    .describe("chat ids (`oc_…`) of groups; default: every group that the bot is added to"),
+    .describe("Chat ids (`oc_…`) of groups; default: every group that the bot is added to."),
 });
 
 type FeishuSettings = z.infer<typeof settingsSchema>;
@@ -48,6 +48,8 @@ const ABILITIES: ChannelAbilities = {
   edits: true,
   replies: true,
   seesBots: "mentions",
+  // A file is a message of its own, which cannot mention anyone.
+  hidesFilesFromBots: true,
   // Five per second, which all bots of a group share.
   rate: { posts: 2, perMs: 1_000 },
   history: false,
@@ -218,6 +220,15 @@ class FeishuChannel implements Channel {
     this.#check(draft);
     const data = { msg_type: "post", content: toRichText(draft.text, draft.mentions ?? []) };
     const request = { method: "PUT", url: `/open-apis/im/v1/messages/${encodeURIComponent(id)}`, data };
+    try {
+      await this.#call(request, this.#closing.signal);
+    } catch (error) {
+      throw toPostError(error);
+    }
+  }
+
+  async delete(id: string): Promise<void> {
+    const request: Request = { method: "DELETE", url: `/open-apis/im/v1/messages/${encodeURIComponent(id)}` };
     try {
       await this.#call(request, this.#closing.signal);
     } catch (error) {

@@ -83,6 +83,7 @@ export const irc: Network<IrcSettings> = {
     ...channels.flatMap((one) => (typeof one === "string" ? [] : [one.key])),
   ],
   rooms: ({ channels }) => channels.map(toName),
+  toId,
   setup: [
     "Choose a server and a nick that is not in use; put them into `host` and `nick`.",
     "If the network has accounts, register one (usually `/msg NickServ REGISTER <password> <email>`) and put it into `account`: without one, anyone can take the nick.",
@@ -97,12 +98,22 @@ export const irc: Network<IrcSettings> = {
   },
 };
 
+/** Names that differ in case only are the same. */
+function toId(name: string): string {
+  return name.toLowerCase();
+}
+
 function toName(channel: IrcSettings["channels"][number]): string {
   return typeof channel === "string" ? channel : channel.name;
 }
 
-function toClientOptions({ account, host, nick, password, port, tls }: IrcSettings): Record<string, unknown> {
-  const encrypted = tls ?? (port === undefined ? !isLoopback(host) : port === TLS_PORT);
+function isEncrypted({ host, port, tls }: IrcSettings): boolean {
+  return tls ?? (port === undefined ? !isLoopback(host) : port === TLS_PORT);
+}
+
+function toClientOptions(settings: IrcSettings): Record<string, unknown> {
+  const { account, host, nick, password, port } = settings;
+  const encrypted = isEncrypted(settings);
   return {
     host,
     port: port ?? (encrypted ? TLS_PORT : PLAIN_PORT),
@@ -140,10 +151,11 @@ function connect(client: Client, options: IrcSettings, signal: AbortSignal, tool
       reject(error);
     };
     const stop = (): void => fail(new DialError("stopped", "The connection was stopped."));
-    const cancelTimer = tools.clock.after(CONNECT_TIMEOUT_MS, () =>
-      fail(new DialError("timeout", `The server did not answer within ${CONNECT_TIMEOUT_MS / 1000} s.`)),
-    );
-    const refuse = (message: string): void => fail(new DialError("refused", message));
+    const cancelTimer = tools.clock.after(CONNECT_TIMEOUT_MS, () => {
+      const hint = isEncrypted(options) ? " If its port is not one for TLS, set `tls: false`." : "";
+      fail(new DialError("timeout", `The server did not answer within ${CONNECT_TIMEOUT_MS / 1000} s.${hint}`));
+    });
+    const refuse = (message: string, status: number): void => fail(new DialError("refused", message, status));
 
     signal.addEventListener("abort", stop);
     client.on("registered", () => {
@@ -158,9 +170,9 @@ function connect(client: Client, options: IrcSettings, signal: AbortSignal, tool
       settle();
       resolve(createChannel(client, options, `${nick}!${ident}@${hostname}`, tools));
     });
-    client.on("nick in use", () => refuse(`The nick ${options.nick} is in use.`));
-    client.on("nick invalid", () => refuse(`The server does not accept the nick ${options.nick}.`));
-    client.on("sasl failed", () => refuse("The server did not accept the account."));
+    client.on("nick in use", () => refuse(`The nick ${options.nick} is in use.`, 409));
+    client.on("nick invalid", () => refuse(`The server does not accept the nick ${options.nick}.`, 400));
+    client.on("sasl failed", () => refuse("The server did not accept the account.", 401));
     client.on("irc error", ({ channel, error, reason = error }) => {
       const about = channel === undefined ? "" : `${channel}: `;
       const redacted = irc.secrets(options).reduce((text, secret) => text.replaceAll(secret, "***"), reason);
@@ -188,7 +200,7 @@ interface Unconfirmed {
 }
 
 function createChannel(client: Client, options: IrcSettings, mask: string, tools: ChannelTools): Channel {
-  const self = { id: client.user.nick, name: client.user.nick };
+  const self = { id: toId(client.user.nick), name: client.user.nick };
   const rooms = options.channels.map(toName);
   const unconfirmed = new Map<string, Unconfirmed>();
   let disconnected = false;
@@ -300,14 +312,14 @@ function toPost(
     room,
     direct,
     sender: {
-      id: account === undefined || self ? nick : `$a:${account}`,
+      id: toId(account === undefined || self ? nick : `$a:${account}`),
       name: nick,
       bot: tags.bot !== undefined || tags["draft/bot"] !== undefined,
       self,
       verified: account !== undefined,
     },
     text,
-    mentions: findMentions(text, own, { leading: true }),
+    mentions: findMentions(text, own, { leading: true }).map(toId),
     files: [],
     at: time ?? tools.clock.now(),
   };

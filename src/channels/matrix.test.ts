@@ -13,7 +13,7 @@ const PERSON = "@person:sim";
 
 describeChannel("Matrix", {
   abilities: { edits: true, files: true, history: true, lines: true, replies: true, seesBots: "all" },
-  has: { direct: true, credentials: true, foreignRoom: true, rateLimit: true },
+  has: { direct: true, credentials: true, foreignRoom: true, rateLimit: true, keys: true, deletes: true },
   async stage() {
     const server = await startMatrixServer({ rate: FAST });
     const settings = { homeserver: server.url, token: server.register("agent", "Agent"), rooms: [ROOM, "!pair:sim"] };

@@ -23,12 +23,14 @@ import type { ChannelTools, Network } from "./network.ts";
 import { createPostQueue } from "./post-queue.ts";
 
 const settingsSchema = z.strictObject({
-  homeserver: z.url({ protocol: /^https?$/ }).describe("base URL of the homeserver, e.g. `https://matrix.example.org`"),
-  token: z.string().min(1).describe("access token of the agent's account"),
+  homeserver: z
+    .url({ protocol: /^https?$/ })
+    .describe("Base URL of the homeserver, e.g. `https://matrix.example.org`."),
+  token: z.string().min(1).describe("Access token of the agent's account."),
   rooms: z
     .array(z.string().regex(/^[!#].+/, "a room id (`!…`) or an alias (`#…:server`)"))
     .min(1)
-    .describe("rooms to join, by id or alias; invitations to other rooms are not accepted"),
+    .describe("Rooms to join, by id or alias. Invitations to other rooms are not accepted."),
 });
 
 type MatrixSettings = z.infer<typeof settingsSchema>;
@@ -137,6 +139,17 @@ class MatrixChannel implements Channel {
     const room = this.#requireRoom(draft);
     try {
       await this.#send(room, this.#tools.uniqueId(), toReplacement(id, draft));
+    } catch (error) {
+      throw this.#explain(error);
+    }
+  }
+
+  async delete(id: string, name: string): Promise<void> {
+    const room = this.#rooms.find(name)?.id ?? name;
+    const transaction = encodeURIComponent(this.#tools.uniqueId());
+    const path = `v3/rooms/${encodeURIComponent(room)}/redact/${encodeURIComponent(id)}/${transaction}`;
+    try {
+      await this.#api.put(path, {}, this.#closing.signal);
     } catch (error) {
       throw this.#explain(error);
     }

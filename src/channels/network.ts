@@ -23,6 +23,8 @@ export interface Network<Settings = unknown> {
   secrets(settings: Settings): readonly string[];
   /** Rooms that the settings name; undefined: any room that this participant is invited to. */
   rooms(settings: Settings): readonly string[] | undefined;
+  /** An id as posts have it, of one that people may write in another way. Absent: there is only one way. */
+  toId?(written: string): string;
   /** How to obtain what the settings need, step by step, with the field names of the vendor's console. */
   readonly setup: readonly string[];
   /** As far as they are known before a channel is open: servers may allow more or less. */

@@ -22,7 +22,7 @@ const NEW: ChannelOptions = { cursors: new Map(), signal: new AbortController().
 describeChannel("Slack", {
   abilities: { edits: true, history: true, lines: true, replies: false, seesBots: "all", files: true },
   // Bots cannot write to each other in private.
-  has: { direct: false, credentials: true, foreignRoom: true, rateLimit: true },
+  has: { direct: false, credentials: true, foreignRoom: true, rateLimit: true, deletes: true },
   async stage() {
     const server = await startSlack([ALPHA, BETA]);
     const { apiUrl, foreignRoom, room } = server;

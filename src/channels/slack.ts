@@ -175,6 +175,11 @@ async function open(settings: Settings, { cursors, signal }: ChannelOptions, too
       send(draft, async (text) => {
         await web.chat.update({ channel: draft.room, ts: id, text, parse: "none" });
       }),
+    delete: async (id, room) => {
+      await web.chat.delete({ channel: room, ts: id }).catch((error: unknown) => {
+        throw toChannelError(error, library, slack.secrets(settings));
+      });
+    },
   };
 }
 

@@ -76,7 +76,7 @@ export function createTerminal(streams: () => Streams): Network<TerminalSettings
     async open({ name }, { signal }, tools) {
       await Promise.resolve();
       if (signal.aborted) throw new DialError("stopped", "The connection was stopped.");
-      if (agents.has(name)) throw new DialError("refused", `The name ${name} is in use.`);
+      if (agents.has(name)) throw new DialError("refused", `The name ${name} is in use.`, 409);
       const queue = createPostQueue(() => {
         agents.delete(name);
         stopListening();

@@ -21,12 +21,12 @@ import type { ChannelTools, Network } from "./network.ts";
 import { createPostQueue } from "./post-queue.ts";
 
 const settingsSchema = z.strictObject({
-  botId: z.string().min(1).describe("Bot ID of the bot (API 配置)"),
-  secret: z.string().min(1).describe("Secret of the long connection (API 配置 → 使用长连接)"),
+  botId: z.string().min(1).describe("Bot ID of the bot (API 配置)."),
+  secret: z.string().min(1).describe("Secret of the long connection (API 配置 → 使用长连接)."),
   url: z
     .url({ protocol: /^wss?$/ })
     .optional()
-    .describe("WebSocket URL of a private deployment; default: `wss://openws.work.weixin.qq.com`"),
+    .describe("WebSocket URL of a private deployment; default: `wss://openws.work.weixin.qq.com`."),
 });
 
 type WecomSettings = z.infer<typeof settingsSchema>;

@@ -52,10 +52,14 @@ const settings = z.strictObject({
     .describe(
       "Address of the server, e.g. `xmpps://chat.example.com:5223`. `xmpp:` uses TLS where the server offers it.",
     ),
-  jid: z.string().regex(JID, { error: "must be an address like agent@example.com" }).describe("Account of the agent."),
+  jid: z
+    .string()
+    .regex(JID, { error: "must be an address like agent@example.com" })
+    .toLowerCase()
+    .describe("Account of the agent."),
   password: z.string().min(1).describe("Password of the account."),
   rooms: z
-    .array(z.string().regex(JID, { error: "must be an address like room@rooms.example.com" }))
+    .array(z.string().regex(JID, { error: "must be an address like room@rooms.example.com" }).toLowerCase())
     .min(1)
     .describe("Addresses of the rooms to join (multi-user chat)."),
   nick: z.string().min(1).exactOptional().describe("Nick in the rooms; default: the name of the account."),
@@ -82,6 +86,8 @@ export const xmpp: Network<XmppSettings> = {
   settings,
   secrets: ({ password }) => [password],
   rooms: ({ rooms }) => rooms,
+  // Nicks, after the slash, are case-sensitive.
+  toId: (written) => written.replace(/^[^/]*/, (jid) => jid.toLowerCase()),
   setup: [
     "Create an account for the agent, e.g. `prosodyctl adduser agent@example.com`; put it into `jid` and `password`, and the address of the server into `service`.",
     "Put the addresses of the rooms into `rooms`. Rooms that do not exist are created.",

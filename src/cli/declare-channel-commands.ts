@@ -22,7 +22,7 @@ export function declareChannels(channels: Command, run: RunCommand): void {
 
   const test = addConfigOption(channels.command("test <name>"))
     .description(
-      "connect as configured, post to the rooms and read it back, each step in plain words; posts are visible to everyone there. Exit 1 if a step fails, 3 if the network cannot be reached, 4 if it refuses the credentials",
+      "connect as configured, post to the rooms and read it back, each step in plain words; posts are visible to everyone there. Exit 1 if a step fails, 3 if the network cannot be reached, 4 if it refuses the credentials, 5 if it does not answer in time",
     )
     .option("--room <room>", "post here instead of in the configured rooms; may be repeated", collect)
     .option("--peer <id>", "also ask this participant what it can do, and print its card")

@@ -7,12 +7,19 @@ export interface Channel extends Connection {
   /** For one reader. Ends when the channel closes. After a reconnect, posts may repeat. */
   readonly posts: AsyncIterable<Post>;
   /**
+   * Present where the network delivers a post again that no one has acknowledged. To be called with every post, when it
+   * has been handled; other posts may wait until then, for a while.
+   */
+  acknowledge?(post: Post): void;
+  /**
    * Resolves with the id that the network gave the post. Rejects with a `ChannelError`, and with any other error only
    * if it is not known whether the post has arrived.
    */
   post(draft: PostDraft): Promise<{ readonly id: string }>;
   /** Present where `abilities.edits` is true. Rejects like `post`. */
   edit?(id: string, draft: PostDraft): Promise<void>;
+  /** Present where a participant can delete its own posts. Rejects like `post`. */
+  delete?(id: string, room: string): Promise<void>;
 }
 
 export interface ChannelAbilities {
@@ -27,6 +34,8 @@ export interface ChannelAbilities {
   readonly lines: boolean;
   /** Maximum size of a file in bytes; 0: files cannot be sent. */
   readonly maxFileBytes: number;
+  /** Other bots do not get files that are posted in a room. */
+  readonly hidesFilesFromBots?: boolean;
   readonly edits: boolean;
   /** Posts can reply to a post, and replies name it. */
   readonly replies: boolean;

@@ -5,7 +5,7 @@ type DialFailure = "refused" | "certificate" | "timeout" | "unreachable" | "stop
 export class DialError extends Error {
   override readonly name = "DialError";
   readonly failure: DialFailure;
-  /** Of HTTP, where it was refused. */
+  /** Of HTTP, where it was refused; other networks use the same numbers: 409 for a name that is in use. */
   readonly status: number | undefined;
 
   constructor(failure: DialFailure, message: string, status?: number) {

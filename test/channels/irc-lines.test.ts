@@ -1,8 +1,11 @@
 /** What the channel makes of lines of IRC, and which lines it sends. */
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createEchoAgent } from "../../src/agents/builtin.ts";
 import { irc } from "../../src/channels/irc.ts";
 import { readPosts, SUITE_TOOLS, withText } from "../../src/channels/suite/channel-suite.ts";
+import { connect } from "../../src/client/index.ts";
+import { serve } from "../../src/server/serve.ts";
 import type { Channel } from "../../src/wire/channel.ts";
 import { openRawIrc, type RawIrc } from "./raw-irc.ts";
 import { type ChatServer, hasServer, startNgircd } from "./servers.ts";
@@ -120,7 +123,11 @@ describe.runIf(hasServer("ngircd"))("lines of IRC", () => {
 
   it("report a nick that is in use, and one that is not allowed", async () => {
     await joinRaw("agent");
-    await expect(join()).rejects.toMatchObject({ failure: "refused", message: "The nick agent is in use." });
+    await expect(join()).rejects.toMatchObject({
+      failure: "refused",
+      status: 409,
+      message: "The nick agent is in use.",
+    });
     await expect(join({ nick: `a${"x".repeat(40)}` })).rejects.toMatchObject({ failure: "refused" });
   });
 
@@ -153,5 +160,31 @@ describe.runIf(hasServer("ngircd"))("lines of IRC", () => {
     const texts = Array.from({ length: channel.abilities.rate.posts }, (_, index) => `number ${index}`);
     await Promise.all(texts.map((text) => channel.post({ room: "#work", text })));
     for (const text of texts) expect(await raw.next(/PRIVMSG/)).toContain(` :${text}`);
+  });
+
+  it("has names that are the same whatever their case", async () => {
+    const channel = await join({ nick: "Agent", channels: ["#WORK"] });
+    const raw = await joinRaw("Ada");
+    raw.send("PRIVMSG #work :AGENT: hello");
+    const post = await readPosts(channel).next(withText("hello"));
+    expect(post).toMatchObject({ room: "#WORK", mentions: [channel.self.id], sender: { id: "ada", name: "Ada" } });
+  });
+
+  it("lets peers give work, and be called, whatever the case of their names", async () => {
+    const settings = { host: "127.0.0.1", port: server.port, channels: ["#work"] };
+    const ada = await joinRaw("Ada");
+    const agents = { echo: createEchoAgent() };
+    const channels = [{ irc: { ...settings, nick: "agent" }, agent: "echo", allowPeers: ["ADA"] }];
+    const served = await serve({ agents, channels, port: 0, grpcPort: false });
+    cleanups.push(() => served.close());
+    await ada.next(/^:agent!\S+ JOIN/);
+    ada.send("PRIVMSG #work :[A2A:task id=t1] Hello");
+    expect(await ada.next(/A2A:(?:result|status task=t1 state=rejected)/)).toContain("[A2A:result task=t1");
+    const connecting = connect("a2a-lite:irc/#work#ADA", { channels: [{ irc: { ...settings, nick: "caller" } }] });
+    await ada.next(/A2A:discover/);
+    ada.send("PRIVMSG #work :[A2A:card to=caller] I am Ada. I write.");
+    const client = await connecting;
+    cleanups.push(() => client.close());
+    expect(client.card.name).toBe("Ada");
   });
 });

@@ -42,21 +42,38 @@ function isExecutable(path: string): boolean {
   }
 }
 
+/** In PEM. */
+interface Certificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** Returns the paths of the files. */
+function writeCertificate(folder: string, { cert, key }: Certificate) {
+  const paths = { cert: join(folder, "server.crt"), key: join(folder, "server.key") };
+  writeFileSync(paths.cert, cert);
+  writeFileSync(paths.key, key, { mode: 0o600 });
+  return paths;
+}
+
 interface NgircdOptions {
   readonly password?: string;
+  /** Encrypted connections only. */
+  readonly tls?: Certificate;
   /** As Debian configures it; else clients may send as fast as they can. */
   readonly floodControl?: boolean;
 }
 
-export function startNgircd({ password, floodControl = false }: NgircdOptions = {}): Promise<ChatServer> {
+export function startNgircd({ password, floodControl = false, tls }: NgircdOptions = {}): Promise<ChatServer> {
   return startServer("ngircd", ([port], folder) => {
     const config = join(folder, "ngircd.conf");
+    const files = tls && writeCertificate(folder, tls);
     const lines = [
       "[Global]",
       "Name = irc.test",
       "Info = test",
       "Listen = 127.0.0.1",
-      `Ports = ${port}`,
+      ...(tls === undefined ? [`Ports = ${port}`] : []),
       ...(password === undefined ? [] : [`Password = ${password}`]),
       "[Limits]",
       "MaxConnectionsIP = 0",
@@ -66,19 +83,30 @@ export function startNgircd({ password, floodControl = false }: NgircdOptions = 
       "DNS = no",
       "Ident = no",
       "PAM = no",
+      ...(files === undefined
+        ? []
+        : ["[SSL]", `CertFile = ${files.cert}`, `KeyFile = ${files.key}`, `Ports = ${port}`]),
     ];
     writeFileSync(config, `${lines.join("\n")}\n`);
     return ["-n", "-f", config];
   });
 }
 
-/** `users`: passwords by name; default: anyone is admitted. */
-export function startMosquitto({ users }: { readonly users?: Readonly<Record<string, string>> } = {}) {
+interface MosquittoOptions {
+  /** Passwords by name; default: anyone is admitted. */
+  readonly users?: Readonly<Record<string, string>>;
+  /** Encrypted connections only. */
+  readonly tls?: Certificate;
+}
+
+export function startMosquitto({ tls, users }: MosquittoOptions = {}) {
   return startServer("mosquitto", ([port], folder) => {
     const config = join(folder, "mosquitto.conf");
     const passwords = join(folder, "passwords");
+    const files = tls && writeCertificate(folder, tls);
     const lines = [
       `listener ${port} 127.0.0.1`,
+      ...(files === undefined ? [] : [`certfile ${files.cert}`, `keyfile ${files.key}`]),
       "persistence true",
       `persistence_location ${folder}/`,
       "autosave_interval 1",
@@ -98,8 +126,11 @@ export interface Prosody extends ChatServer {
   readonly muc: string;
 }
 
-/** Accounts `<name>@localhost` with these passwords, rooms at `rooms.localhost`, uploads. */
-export async function startProsody(accounts: Readonly<Record<string, string>>): Promise<Prosody> {
+/** Accounts `<name>@localhost` with these passwords, rooms at `rooms.localhost`, uploads. `tls`: it is required. */
+export async function startProsody(
+  accounts: Readonly<Record<string, string>>,
+  { tls }: { readonly tls?: Certificate } = {},
+): Promise<Prosody> {
   const server = await startServer("prosody", ([port, httpPort], folder) => {
     const config = join(folder, "prosody.cfg.lua");
     const data = join(folder, "data", "localhost", "accounts");
@@ -107,16 +138,18 @@ export async function startProsody(accounts: Readonly<Record<string, string>>): 
     for (const [name, password] of Object.entries(accounts)) {
       writeFileSync(join(data, `${name}.dat`), `return { ["password"] = ${JSON.stringify(password)} }\n`);
     }
+    const files = tls && writeCertificate(folder, tls);
     const lines = [
       "run_as_root = true",
       `pidfile = "${folder}/prosody.pid"`,
       `data_path = "${folder}/data"`,
       `certificates = "${folder}"`,
-      'modules_enabled = { "disco", "roster", "saslauth", "ping", "http" }',
-      'modules_disabled = { "s2s", "tls", "offline" }',
+      'modules_enabled = { "disco", "roster", "saslauth", "ping", "http", "tls" }',
+      `modules_disabled = { "s2s", "offline"${files === undefined ? ', "tls"' : ""} }`,
       'authentication = "internal_plain"',
-      "c2s_require_encryption = false",
-      "allow_unencrypted_plain_auth = true",
+      `c2s_require_encryption = ${files !== undefined}`,
+      `allow_unencrypted_plain_auth = ${files === undefined}`,
+      ...(files === undefined ? [] : [`ssl = { certificate = "${files.cert}", key = "${files.key}" }`]),
       'interfaces = { "127.0.0.1" }',
       `c2s_ports = { ${port} }`,
       'http_interfaces = { "127.0.0.1" }',

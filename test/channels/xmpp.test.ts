@@ -49,7 +49,7 @@ describe.runIf(hasServer("prosody"))("XMPP with prosody", () => {
 
   describeChannel("xmpp", {
     abilities: { edits: true, files: true, history: true, lines: true, replies: true, seesBots: "all" },
-    has: { credentials: true, direct: true, foreignRoom: true, rateLimit: false },
+    has: { credentials: true, direct: true, foreignRoom: true, rateLimit: false, keys: true },
     stage: openStage,
   });
 });

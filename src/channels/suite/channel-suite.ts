@@ -17,7 +17,7 @@ import { DialError } from "../../wire/dial-error.ts";
 import type { ChannelTools } from "../network.ts";
 
 /** The other participant: another channel, or a person played by the simulator where bots do not see each other. */
-export type Peer = Pick<Channel, "self" | "posts" | "post" | "edit"> & Partial<Pick<Channel, "close">>;
+export type Peer = Pick<Channel, "self" | "posts" | "post" | "edit"> & Partial<Pick<Channel, "acknowledge" | "close">>;
 
 /** One server with one room, and two participants who may join it. */
 export interface ChannelStage {
@@ -53,6 +53,12 @@ export interface ChannelContract {
     readonly credentials: boolean;
     readonly foreignRoom: boolean;
     readonly rateLimit: boolean;
+    /** A post that is repeated under its key can be recognised: by the network, or by those who get it. Default: false. */
+    readonly keys?: boolean;
+    /** Default: false. */
+    readonly deletes?: boolean;
+    /** Posts that were not acknowledged come again. Default: false. */
+    readonly acknowledgements?: boolean;
     /** False: there is none that could go away. Default: true. */
     readonly server?: boolean;
   };
@@ -298,6 +304,44 @@ export function describeChannel(title: string, contract: ChannelContract): void 
       expect(texts.findIndex((text) => text.includes("while away"))).toBeGreaterThanOrEqual(0);
     });
 
+    testIf(contract.has.deletes === true)("deletes its own posts, and no others", async () => {
+      const { channel, draft, inbox, peer, peerDraft, stage } = await meet();
+      const { id } = await channel.post(draft("soon gone"));
+      await channel.delete?.(id, stage.room);
+      await peer.post(peerDraft("to stay"));
+      const other = await inbox.next(withText("to stay"));
+      await expect(channel.delete?.(other.id, stage.room)).rejects.toBeInstanceOf(ChannelError);
+    });
+
+    testIf(contract.has.keys === true)("posts a draft again under the id that its key had", async () => {
+      const { channel, draft, peerInbox } = await meet();
+      const first = await channel.post(draft("once", { key: "task-1/7" }));
+      const second = await channel.post(draft("once", { key: "task-1/7" }));
+      await channel.post(draft("then", { key: "task-1/8" }));
+      await peerInbox.next(withText("then"));
+      const ids = peerInbox.seen.filter(withText("once")).map(({ id }) => id);
+      expect([second.id, ...new Set(ids)]).toEqual([first.id, ids[0]]);
+    });
+
+    testIf(contract.has.acknowledgements === true)("receives posts again that were not acknowledged", async () => {
+      const { channel, peer, peerDraft, stage } = await meet();
+      const { posts } = channel;
+      const inbox = readPosts({ posts });
+      await peer.post(peerDraft("handled"));
+      channel.acknowledge?.(await inbox.next(withText("handled")));
+      await peer.post(peerDraft("in hand"));
+      await inbox.next(withText("in hand"));
+      channel.close();
+      await channel.closed;
+      const again = await join(stage);
+      await peer.post(peerDraft("back again"));
+      await again.inbox.next(withText("back again"));
+      expect(again.inbox.seen.map(({ text }) => /handled|in hand|back again/.exec(text)?.[0])).toEqual([
+        "in hand",
+        "back again",
+      ]);
+    });
+
     testIf(contract.has.rateLimit)("says when the network limits the rate", async () => {
       const { channel, draft, stage } = await meet();
       stage.limitRate?.();
@@ -344,6 +388,7 @@ export function describeChannel(title: string, contract: ChannelContract): void 
       const error = await intruder?.join(toOptions()).catch((reason: unknown) => reason);
       expect(error).toBeInstanceOf(DialError);
       expect((error as DialError).failure).toBe("refused");
+      expect([undefined, 401, 403]).toContain((error as DialError).status);
       expect(inspect(error, { depth: 8, showHidden: true })).not.toContain(intruder?.secret);
     });
 
@@ -378,8 +423,9 @@ export interface PostReader {
   end(): Promise<void>;
 }
 
-export function readPosts({ posts }: Pick<Channel, "posts">): PostReader {
-  const iterator = posts[Symbol.asyncIterator]();
+/** Acknowledges what it reads. */
+export function readPosts(channel: Pick<Channel, "posts" | "acknowledge">): PostReader {
+  const iterator = channel.posts[Symbol.asyncIterator]();
   const seen: Post[] = [];
   return {
     seen,
@@ -387,6 +433,7 @@ export function readPosts({ posts }: Pick<Channel, "posts">): PostReader {
       for (;;) {
         const { done, value } = await iterator.next();
         if (done === true) throw new Error("The channel has closed.");
+        channel.acknowledge?.(value);
         seen.push(value);
         if (matches(value)) return value;
       }

@@ -1,7 +1,7 @@
 /**
  * DingTalk's stream gateway, webhooks of conversations and robot API, with their rules: a ticket opens one stream;
  * deliveries are repeated until they are acknowledged; webhooks expire; 20 messages per minute, then none for ten
- * minutes; 20,000 bytes of text; in groups the robot gets what mentions it, and never posts of robots.
+ * minutes; 20,000 bytes of text by webhook, 15,000 bytes of parameters by API; in groups the robot gets what mentions it, and never posts of robots.
  */
 import type { WebSocket } from "ws";
 import type { PostDraft } from "../../wire/channel.ts";
@@ -33,7 +33,11 @@ interface DingtalkServer {
   close(): Promise<void>;
 }
 
+/** Not documented for webhooks of conversations, nor are the codes of their refusals. */
 const MAX_TEXT = 20_000;
+/** The robot sends a group message (open.dingtalk.com). */
+const MAX_PARAMETERS = 15_000;
+/** 自定义机器人接入: 20 in a minute, then none for ten minutes. */
 const PER_MINUTE = 20;
 const TOPIC = "/v1.0/im/bot/messages/get";
 
@@ -107,6 +111,8 @@ export async function startDingtalkServer(options: {
         : fail(400, "invalidCode", "unknown code");
     }
     const { content = "" } = JSON.parse(`${json.msgParam ?? "{}"}`) as { content?: string };
+    if (Buffer.byteLength(`${json.msgParam}`) > MAX_PARAMETERS)
+      return fail(400, "invalidParameter.msgParam.invalid", "msgParam is longer than 15000 bytes");
     if (json.msgKey !== "sampleText" || content === "") return fail(400, "invalidParameter", "msgKey or msgParam");
     if (path === "groupMessages/send") {
       const room = `${json.openConversationId}`;

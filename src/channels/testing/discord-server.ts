@@ -6,6 +6,7 @@ import { type MultipartFile, parseMultipart } from "./multipart.ts";
 
 const MAX_CONTENT = 2_000;
 const MAX_FILES = 10;
+/** Of each file, without boosts (API Reference: Uploading Files). */
 const MAX_UPLOAD = 10 * 1024 * 1024;
 const MAX_NONCE = 25;
 const WINDOW_MS = 5_000;
@@ -198,9 +199,15 @@ export async function startDiscord(
   function answerMessage(request: SimulatedRequest, id: string | undefined, author: DiscordUser): SimulatedReply {
     const message = messages.find((one) => one.id === id);
     if (message === undefined) return fail(404, 10_008, "Unknown Message");
-    if (request.method !== "PATCH") return { body: message };
+    if (request.method === "GET") return { body: message };
     if (message.author.id !== author.id) {
-      return fail(403, 50_005, "Cannot edit a message authored by another user");
+      return request.method === "DELETE"
+        ? fail(403, 50_013, "Missing Permissions")
+        : fail(403, 50_005, "Cannot edit a message authored by another user");
+    }
+    if (request.method === "DELETE") {
+      messages.splice(messages.indexOf(message), 1);
+      return { status: 204, body: new Uint8Array() };
     }
     const { content, problem } = readDraft(request);
     return (

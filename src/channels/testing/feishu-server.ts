@@ -63,6 +63,7 @@ interface FeishuServer {
 const MAX_RICH_TEXT = 30 * 1024;
 const MAX_TEXT = 150 * 1024;
 const MAX_FILE = 30 * 1024 * 1024;
+/** 编辑消息 (open.feishu.cn, im-v1/message/update). */
 const MAX_EDITS = 20;
 const PER_SECOND = 5;
 export const SEES_BOTS = "im:message.group_at_msg.include_bot:readonly";
@@ -78,6 +79,7 @@ export async function startFeishuServer({ rate = PER_SECOND } = {}): Promise<Fei
   const watchers = new Set<(message: Message, edited: boolean) => void>();
   const events: object[] = [];
   let limited = false;
+  let ids = 0;
 
   const refuse = (status: number, code: number, msg: string, headers = {}): SimulatedReply => ({
     status,
@@ -138,7 +140,7 @@ export async function startFeishuServer({ rate = PER_SECOND } = {}): Promise<Fei
   }
 
   function store(message: Omit<Message, "id" | "at" | "edits">): string {
-    const id = `om_${messages.size + 1}`;
+    const id = `om_${++ids}`;
     const stored: Message = { ...message, id, at: Date.now(), edits: 0 };
     messages.set(id, stored);
     for (const app of apps.values()) if (isVisible(app, stored)) push(app, toEvent(app, stored));
@@ -265,6 +267,11 @@ export async function startFeishuServer({ rate = PER_SECOND } = {}): Promise<Fei
       return refuse(400, 230001, "Your request contains an invalid request parameter, ext=invalid message_id.");
     if (rest === "/reply") return sendMessage(app, request, message.chat, message);
     if (rest === "" && method === "PUT") return editMessage(app, request, message);
+    if (rest === "" && method === "DELETE") {
+      if (message.sender !== app.id) return refuse(400, 230026, "No permission to recall this message.");
+      messages.delete(id);
+      return { body: { code: 0, data: {} } };
+    }
     const file = files.get(rest.replace("/resources/", ""));
     if (file !== undefined && message.chat.members.has(app.id)) return { body: file.bytes };
     return refuse(400, 234003, "File not in msg.");

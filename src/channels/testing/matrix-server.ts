@@ -186,11 +186,24 @@ export async function startMatrixServer(options: MatrixServerOptions = {}): Prom
     return { body: { chunk, start: `s${from}`, ...end } };
   }
 
+  /** Own events only: others take a power level that no one has here. */
+  function redact(user: string, id: string): SimulatedReply {
+    const at = events.findIndex(({ event_id, sender }) => event_id === id && sender === user);
+    const event = events[at];
+    if (event === undefined) return forbidden("You don't have permission to redact events");
+    events[at] = { ...event, content: {} };
+    return {
+      body: { event_id: append({ type: "m.room.redaction", room_id: event.room_id, sender: user, content: {} }) },
+    };
+  }
+
   function ofRoom(user: string, room: Room, rest: string, request: SimulatedRequest): SimulatedReply {
     if (request.method === "PUT" && rest.startsWith("/send/m.room.message/")) {
       return sendMessage(user, room, `${room.id}${rest}`, request);
     }
     if (room.members.get(user) !== "join") return forbidden(`User ${user} not in room ${room.id}`);
+    const [, redacted] = /^\/redact\/([^/]+)\/[^/]+$/.exec(rest) ?? [];
+    if (redacted !== undefined && request.method === "PUT") return redact(user, decodeURIComponent(redacted));
     if (rest === "/joined_members") {
       const joined = [...room.members].filter(([, membership]) => membership === "join");
       const nameOf = (member: string) => [...users.values()].find(({ id }) => id === member)?.displayName ?? null;

@@ -8,7 +8,10 @@ import { createSlackSockets } from "./slack-sockets.ts";
 
 const MAX_TEXT = 40_000;
 const MAX_PAGE = 999;
-/** "One message per second per channel", with short bursts. */
+/**
+ * "One message per second per channel", with short bursts that are not guaranteed (docs.slack.dev: Rate limits). How
+ * short is not documented; this is a guess on the strict side.
+ */
 const BURST = 5;
 const BURST_MS = 5_000;
 
@@ -166,6 +169,7 @@ export async function startSlack(apps: readonly SlackApp[]): Promise<SlackServer
     ],
     "chat.postMessage": ["chat:write", post],
     "chat.update": ["chat:write", update],
+    "chat.delete": ["chat:write", remove],
     "conversations.history": ["channels:history", readHistory],
     "conversations.replies": ["channels:history", readReplies],
     "files.getUploadURLExternal": [
@@ -214,6 +218,14 @@ export async function startSlack(apps: readonly SlackApp[]): Promise<SlackServer
     if (text.length > MAX_TEXT) return fail("msg_too_long");
     change(ts, { text: linkify(text), edited: { user: app.userId, ts: newTs() } });
     return succeed({ channel, ts, text });
+  }
+
+  function remove(app: SlackApp, { channel = "", ts = "" }: Fields): SimulatedReply {
+    const at = messages.findIndex((one) => one.ts === ts && one.channel === channel);
+    if (at === -1) return fail("message_not_found");
+    if (messages[at]?.user !== app.userId) return fail("cant_delete_message");
+    messages.splice(at, 1);
+    return succeed({ channel, ts });
   }
 
   function readHistory(

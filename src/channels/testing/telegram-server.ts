@@ -20,7 +20,9 @@ import {
 } from "./telegram-rules.ts";
 
 const MAX_DOWNLOAD = 20 * 1024 * 1024;
+/** Bots FAQ: My bot is hitting limits, how do I avoid this? */
 const GROUP_PER_MINUTE = 20;
+/** The FAQ has one per second, with short bursts that are tolerated for a while: how many is not documented. */
 const BURST_PER_SECOND = 5;
 const KEPT_MS = 24 * 60 * 60 * 1_000;
 
@@ -68,6 +70,7 @@ export async function startTelegram(bots: readonly TelegramBot[]): Promise<Teleg
   const updates = new Map<number, Update[]>(bots.map(({ id }) => [id, []]));
   const polls = new Map<number, { wake(): void; conflict(): void }>();
   const met = new Set<string>();
+  let ids = 0;
   const perGroup = createRateLimiter(GROUP_PER_MINUTE, 60_000);
   const perChat = createRateLimiter(BURST_PER_SECOND, 1_000);
   let updateIds = 100_000;
@@ -80,7 +83,7 @@ export async function startTelegram(bots: readonly TelegramBot[]): Promise<Teleg
     const original = messages.find((one) => one.message_id === draft.replyTo);
     const document = file === undefined ? undefined : store(file);
     const message: TelegramMessage = {
-      message_id: messages.length + 1,
+      message_id: ++ids,
       date: Math.floor(Date.now() / 1_000),
       from,
       chat: chat < 0 ? { id: chat, type: "supergroup", is_forum: true } : { id: chat, type: "private" },
@@ -128,6 +131,7 @@ export async function startTelegram(bots: readonly TelegramBot[]): Promise<Teleg
     if (method === "getUpdates") return await poll(bot, fields, request.signal);
     if (method === "getFile") return describeFile(String(fields.file_id));
     if (method.startsWith("edit")) return change(bot, method, fields);
+    if (method === "deleteMessage") return remove(bot, Number(fields.message_id));
     return send(bot, method, fields, form?.files ?? []);
   }
 
@@ -190,7 +194,7 @@ export async function startTelegram(bots: readonly TelegramBot[]): Promise<Teleg
     if (method === "sendMediaGroup" && (media.length < 2 || media.length > 10)) {
       return fail(400, "Bad Request: wrong number of messages in the album");
     }
-    const album = method === "sendMediaGroup" ? { album: `album-${messages.length}` } : {};
+    const album = method === "sendMediaGroup" ? { album: `album-${ids}` } : {};
     const drafts = media.map(({ caption, media: reference }) => ({
       caption: String(caption ?? ""),
       file: find(reference),
@@ -232,6 +236,15 @@ export async function startTelegram(bots: readonly TelegramBot[]): Promise<Teleg
     if (message_id === undefined || lenient === true) return undefined;
     if (messages.some((one) => one.message_id === message_id)) return undefined;
     return fail(400, "Bad Request: message to be replied not found");
+  }
+
+  /** Own messages, in groups that the bot does not administrate. */
+  function remove(bot: TelegramBot, id: number): SimulatedReply {
+    const at = messages.findIndex(({ message_id }) => message_id === id);
+    if (at === -1) return fail(400, "Bad Request: message to delete not found");
+    if (messages[at]?.from.id !== bot.id) return fail(400, "Bad Request: message can't be deleted");
+    messages.splice(at, 1);
+    return succeed(true);
   }
 
   function change(bot: TelegramBot, method: string, fields: Fields): SimulatedReply {

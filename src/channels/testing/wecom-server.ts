@@ -1,6 +1,6 @@
 /**
  * WeCom's side of the long connection of AI bots, with its rules: one connection per bot; replies only to a known
- * request; streams that expire; 20,480 bytes of text; 30 messages per minute in a chat; pushes only to chats that wrote
+ * request; streams that expire; 20,480 bytes of text; 30 messages per minute and 1,000 per hour in a chat; pushes only to chats that wrote
  * before; uploads in chunks of 512 KB; in groups the bot gets what mentions it, and never posts of bots.
  */
 import { createCipheriv, createHash } from "node:crypto";
@@ -50,7 +50,12 @@ interface WecomServer {
 
 const MAX_TEXT = 20_480;
 const CHUNK = 512 * 1024;
+/**
+ * Replies and pushes together (智能机器人长连接; quoted in several READMEs of bots). The codes of refusals are not
+ * documented, but for stale requests and streams.
+ */
 const PER_MINUTE = 30;
+const PER_HOUR = 1_000;
 
 export async function startWecomServer(options: {
   readonly botId: string;
@@ -77,8 +82,9 @@ export async function startWecomServer(options: {
   const refuse = (errcode: number, errmsg: string): Answer => ({ errcode, errmsg });
 
   function isTooOften(chat: string): boolean {
-    const times = (sent.get(chat) ?? []).filter((at) => at > Date.now() - 60_000);
-    const tooOften = limited || times.length >= perMinute;
+    const times = (sent.get(chat) ?? []).filter((at) => at > Date.now() - 3_600_000);
+    const lastMinute = times.filter((at) => at > Date.now() - 60_000);
+    const tooOften = limited || lastMinute.length >= perMinute || times.length >= PER_HOUR;
     limited = false;
     sent.set(chat, tooOften ? times : [...times, Date.now()]);
     return tooOften;

@@ -22,6 +22,8 @@ export async function configuredChannels(file: string, output: Output): Promise<
     const { network, settings } = networkOf(entry);
     for (const secret of network.secrets(settings)) output.addSecret(secret);
     const { agent, allowPeers } = entry;
-    return { path: `channels[${index}]`, network, settings, agent, allowPeers, rooms: network.rooms(settings) };
+    const allowed = allowPeers === "*" ? allowPeers : allowPeers.map((id) => network.toId?.(id) ?? id);
+    const rooms = network.rooms(settings);
+    return { path: `channels[${index}]`, network, settings, agent, allowPeers: allowed, rooms };
   });
 }

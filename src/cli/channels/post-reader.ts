@@ -37,6 +37,7 @@ export class PostReader {
 
   async #read(channel: Channel): Promise<void> {
     for await (const post of channel.posts) {
+      channel.acknowledge?.(post);
       this.#kept.push(post);
       if (this.#kept.length > MAX_KEPT) this.#kept.shift();
       for (const listen of this.#listeners) listen(post);

@@ -3,6 +3,7 @@
 import { randomBytes } from "node:crypto";
 import type { Channel } from "../../wire/channel.ts";
 import { ChannelError } from "../../wire/channel.ts";
+import { DialError } from "../../wire/dial-error.ts";
 import { type Check, failed, messageOf, ok, skipped } from "../doctor/checks.ts";
 import type { PostReader } from "./post-reader.ts";
 
@@ -23,9 +24,11 @@ export async function* checkRoom(options: RoundTripOptions): AsyncGenerator<Chec
   const mark = randomBytes(4).toString("hex");
   const text = `Test ${mark} of dragoman: the agent ${agent} can post here.`;
   const step = (what: string) => `${what} ${room}`;
+  const posted: string[] = [];
   let id: string;
   try {
     ({ id } = await within(channel.post({ room, text }), timeoutMs));
+    posted.push(id);
     yield ok(step("post to"), `accepted as ${id}`);
   } catch (error) {
     yield failed(step("post to"), explainPost(error, room));
@@ -41,8 +44,16 @@ export async function* checkRoom(options: RoundTripOptions): AsyncGenerator<Chec
   if (channel.abilities.maxFileBytes === 0) yield skipped(step("file to"), "files cannot be sent there");
   else {
     const file = { name: "dragoman-test.txt", mediaType: "text/plain", bytes: Buffer.from(`Test ${mark}\n`) };
-    const sent = channel.post({ room, text: `A file of test ${mark}.`, files: [file] });
+    const sent = channel
+      .post({ room, text: `A file of test ${mark}.`, files: [file] })
+      .then((one) => posted.push(one.id));
     yield await attempt(step("file to"), "accepted", within(sent, timeoutMs));
+  }
+
+  if (channel.delete === undefined) yield skipped(step("delete in"), "posts cannot be deleted there");
+  else {
+    const removed = Promise.all(posted.map((one) => channel.delete?.(one, room)));
+    yield await attempt(step("delete in"), "the posts of this test are deleted", within(removed, timeoutMs));
   }
 
   async function attempt(name: string, detail: string, done: Promise<unknown>): Promise<Check> {
@@ -70,7 +81,10 @@ function explainPost(error: unknown, room: string): string {
 export async function within<T>(work: Promise<T>, milliseconds: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`Timed out after ${milliseconds / 1_000} s.`)), milliseconds);
+    timer = setTimeout(
+      () => reject(new DialError("timeout", `Timed out after ${milliseconds / 1_000} s.`)),
+      milliseconds,
+    );
   });
   try {
     return await Promise.race([work, late]);

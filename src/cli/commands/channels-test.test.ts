@@ -1,5 +1,7 @@
+import { once } from "node:events";
 import { rmSync, writeFileSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -31,9 +33,9 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-function configure(given = token): string {
+function configure(given = token, homeserver = server.url): string {
   const file = join(folder, "dragoman.yaml");
-  const settings = `homeserver: "${server.url}", token: "${given}", rooms: ["${ROOM}"]`;
+  const settings = `homeserver: "${homeserver}", token: "${given}", rooms: ["${ROOM}"]`;
   writeFileSync(file, `agents: { helper: { use: echo } }\nchannels:\n  - { matrix: { ${settings} }, agent: helper }\n`);
   return file;
 }
@@ -53,9 +55,13 @@ describe("channels test", () => {
       `ok       read back from ${ROOM}`,
       `ok       edit in ${ROOM}`,
       `ok       file to ${ROOM}`,
+      `ok       delete in ${ROOM}`,
       "",
     ]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    // What is left of the two posts; the edit is an event of its own.
+    const contents = server.messages.map(({ content }) => content).filter((content) => !("m.new_content" in content));
+    expect(contents).toEqual([{}, {}]);
   });
 
   it("is JSON on request, without the token", async () => {
@@ -72,6 +78,16 @@ describe("channels test", () => {
     expect(stdout).toContain("failed   connect: ");
     expect(stdout + stderr).not.toContain("syt_wrong_token");
     expect(code).toBe(4);
+  });
+
+  it("ends with 5 if the network does not answer in time", async () => {
+    const silent = createServer(() => {}).listen(0, "127.0.0.1");
+    cleanups.push(() => silent.close());
+    await once(silent, "listening");
+    const { port } = silent.address() as AddressInfo;
+    const { code, stdout } = await test("--config", configure(token, `http://127.0.0.1:${port}`), "--timeout", "50ms");
+    expect(stdout).toContain("failed   connect: Timed out after 0.05 s.");
+    expect(code).toBe(5);
   });
 
   it("ends with 1 if it may not post in a room, and says what to check", async () => {

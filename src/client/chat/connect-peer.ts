@@ -118,6 +118,7 @@ function createCarrier(address: string, { channels = [], timeoutMs }: ConnectOpt
     allowPeers: [],
     allowBots: false,
     rooms: network.rooms(usable.data),
+    toId: (written: string) => network.toId?.(written) ?? written,
     open: (how: Parameters<typeof network.open>[1]) => network.open(usable.data, how, { clock, log, uniqueId }),
     calls: (tools: Parameters<typeof dialect.createChannelCalls>[0]) => {
       const calls = dialect.createChannelCalls(tools, { answerMs: timeoutMs ?? DEFAULT_TIMEOUT_MS });

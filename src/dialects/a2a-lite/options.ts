@@ -28,6 +28,8 @@ export interface ChannelEntry {
   readonly allowBots: boolean | "mentions";
   /** Messages of one peer that are served within this time. Absent: 10 in 10 s. */
   readonly rate?: { readonly messages: number; readonly perMs: number };
+  /** An id as posts have it, of one that people may write in another way. Absent: there is only one way. */
+  readonly toId?: (written: string) => string;
   /** Rooms that are served, besides direct messages. Absent: all that the participant is in. */
   readonly rooms?: readonly string[] | undefined;
   /** Absent: `DEFAULT_POLICY`. */

@@ -72,6 +72,16 @@ describe("an entry of channels", () => {
     expect(problemsOf(`  - { ${entry} }`)).toContainEqual(expect.stringContaining(message));
   });
 
+  it("has addresses of XMPP as servers write them", () => {
+    const settings =
+      "service: 'xmpp://localhost', jid: Helper@Example.org, password: p, rooms: [Team@Rooms.example.org]";
+    expect(parse(`  - { xmpp: { ${settings} }, agent: helper }`).channels).toMatchObject([
+      { xmpp: { jid: "helper@example.org", rooms: ["team@rooms.example.org"] } },
+    ]);
+    const xmpp = NETWORKS.find(({ name }) => name === "xmpp");
+    expect(xmpp?.toId?.("Team@Rooms.example.org/Ada")).toBe("team@rooms.example.org/Ada");
+  });
+
   it("names the place of a problem", () => {
     expect(problemsOf(`  - ${IRC}\n    agent: helper\n    alowBots: true\n`)).toEqual([
       'dragoman.yaml:5:5: channels[0].alowBots: unknown key; did you mean "allowBots"?',

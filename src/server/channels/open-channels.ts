@@ -23,6 +23,7 @@ export function openChannels(
   const { clock, ids, log } = tools;
   return entries.map(({ entry, network, route, settings }) => {
     const { agent, allowBots = false, allowPeers = [], owner = defaultOwner(network.name, agent) } = entry;
+    const toId = (written: string) => network.toId?.(written) ?? written;
     const { rate = DEFAULT_RATE, timeoutMs = DEFAULT_TIMEOUT_MS } = entry;
     if (missingPackages(network).length > 0) throw new MissingPackageError(network.title, network.packages);
     return createChannelCarrier(
@@ -32,7 +33,8 @@ export function openChannels(
         label: network.title,
         agent,
         caller: { owner, authenticated: true },
-        allowPeers: allowPeers === "*" ? ["*"] : allowPeers,
+        allowPeers: allowPeers === "*" ? ["*"] : allowPeers.map(toId),
+        toId,
         allowBots,
         rate,
         rooms: network.rooms(settings),

@@ -21,9 +21,10 @@ export function createChannelCalls(tools: CallsTools, limits: CallLimits = {}): 
   const { report } = tools.host;
   const own: CallTools = { ...tools, report, times: toCallTimes(limits), drop: createDropper(tools) };
 
-  function findPeer(address: PeerAddress | undefined): ChatPeer | undefined {
-    if (address === undefined || address.network !== entry.network) return undefined;
-    if (entry.rooms !== undefined && !entry.rooms.includes(address.room)) return undefined;
+  function findPeer(given: PeerAddress | undefined): ChatPeer | undefined {
+    if (given === undefined || given.network !== entry.network) return undefined;
+    if (entry.rooms !== undefined && !entry.rooms.includes(given.room)) return undefined;
+    const address = { ...given, peer: entry.toId?.(given.peer) ?? given.peer };
     const key = keyOf(address.room, address.peer);
     const known = peers.get(key);
     if (known !== undefined || peers.size >= MAX_PEERS) return known;
