@@ -10,8 +10,6 @@ export default {
       entry: [
         "src/{index,xiaoyi,client/index,server/express,cli/main}.ts!",
         "src/{agents/isolate,server}/*thread.ts!",
-        // The contract of chat channels; so far the room of test/carriers is the only one.
-        "src/wire/channel.ts!",
         "scripts/*.ts!",
         "test/faults/*child.ts",
       ],

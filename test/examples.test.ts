@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect, type Message, type SendOutcome, type Task } from "../src/client/index.ts";
 import { CLI, cleanEnvironment, ROOT, runProgram, type ServedProcess, serveConfig } from "./built/cli.ts";
 import { typeErrors } from "./built/project.ts";
+import { blocksOf } from "./readme/blocks.ts";
 
 const EXAMPLES = join(ROOT, "examples");
 
@@ -118,7 +119,8 @@ describe("embed", () => {
 });
 
 describe("chat", () => {
-  it("has two agents that answer what is typed", async () => {
+  it("has two agents that answer what is typed as docs/channels.md shows it", async () => {
+    const typed = blocksOf("docs/channels.md").find(({ text }) => text.includes("to=summary"))?.text;
     const args = [CLI, "serve", join(EXAMPLES, "chat/dragoman.yaml"), "--port", "0", "--grpc-port", "off"];
     const child = spawn(process.execPath, args, { env: cleanEnvironment(), stdio: ["pipe", "pipe", "inherit"] });
     let shown = "";
@@ -129,7 +131,7 @@ describe("chat", () => {
       await shows("listens on");
       child.stdin.write("@outline: a talk about the history of tea\n");
       await shows("\noutline: ");
-      child.stdin.write("[A2A:task id=t1 to=summary] Tea is a drink. It came from China.\n");
+      child.stdin.write(`${typed?.trimEnd()}\n`);
       await shows("[A2A:result task=t1 state=completed");
     } finally {
       child.kill("SIGTERM");

@@ -8,6 +8,7 @@ import { loadPackage } from "./load-package.ts";
 import { findMentions, mentionsName } from "./mentions.ts";
 import type { ChannelTools, Network } from "./network.ts";
 import { createPostQueue } from "./post-queue.ts";
+import { createUnacknowledged } from "./unacknowledged.ts";
 
 const CONNECT_TIMEOUT_MS = 30_000;
 /** How long the broker keeps posts for a participant that is away. */
@@ -99,25 +100,33 @@ function toClientOptions({ name, password, username }: MqttSettings, protocolVer
   };
 }
 
+/** `done` acknowledges the packet, unless it is given an error; the next one comes after that. */
+type Receive = (packet: IPublishPacket, done: (error?: Error) => void) => void;
+
 interface Session {
   readonly client: MqttClient;
   /** What the broker has kept arrives as soon as the connection is open. */
-  readonly kept: IPublishPacket[];
+  readonly kept: readonly Parameters<Receive>[];
   readonly maxPacketBytes: number;
+  /** Rejects if the broker refuses a room. */
+  readonly subscribed: Promise<void>;
 }
 
-/** Resolves when all rooms are subscribed to. */
+/**
+ * Resolves when all rooms are subscribed to. What the broker has kept comes before it confirms that, and has to be
+ * handled before: a session that exists has its rooms already.
+ */
 function connected(client: MqttClient, { rooms }: MqttSettings, signal: AbortSignal): Promise<Session> {
   return new Promise((resolve, reject) => {
-    const kept: IPublishPacket[] = [];
-    const keep = (_topic: string, _payload: Buffer, packet: IPublishPacket): void => void kept.push(packet);
+    const kept: Parameters<Receive>[] = [];
     let maxPacketBytes = MAX_PACKET_BYTES;
+    let subscribed = Promise.resolve();
     const done = (error?: DialError): void => {
       signal.removeEventListener("abort", stop);
       client.off("error", onError).off("close", onClose);
       // Later errors are followed by the end of the connection, which is what matters.
       client.on("error", () => {});
-      if (error === undefined) resolve({ client, kept, maxPacketBytes });
+      if (error === undefined) resolve({ client, kept, maxPacketBytes, subscribed });
       else {
         client.end(true);
         reject(error);
@@ -127,24 +136,34 @@ function connected(client: MqttClient, { rooms }: MqttSettings, signal: AbortSig
     const onError = (error: Error): void => done(toDialError(error));
     const onClose = (): void => done(new DialError("unreachable", "The broker closed the connection."));
     signal.addEventListener("abort", stop);
-    client.on("error", onError).on("close", onClose).on("message", keep);
-    client.once("connect", ({ properties }) => {
+    client.on("error", onError).on("close", onClose);
+    client.handleMessage = (packet, callback) => void kept.push([packet, callback]);
+    client.once("connect", ({ properties, sessionPresent }) => {
       maxPacketBytes = properties?.maximumPacketSize ?? MAX_PACKET_BYTES;
-      const topics = rooms.map((room) => [`${room}/+`, { qos: 1, nl: true, rh: 2 }] as const);
-      client.subscribe(Object.fromEntries(topics), (error, granted = []) => {
-        const refused = granted.find(({ qos }) => qos >= 128)?.topic;
-        if (error !== null) done(toDialError(error));
-        else if (refused !== undefined)
-          done(new DialError("refused", `The broker refused to subscribe to ${refused}.`));
-        else done();
-      });
+      subscribed = subscribe(client, rooms);
+      if (sessionPresent) done();
+      else
+        subscribed.then(
+          () => done(),
+          (error: DialError) => done(error),
+        );
     });
   });
 }
 
+/** Rejects with a DialError. */
+async function subscribe(client: MqttClient, rooms: readonly string[]): Promise<void> {
+  const topics = rooms.map((room) => [`${room}/+`, { qos: 1, nl: true, rh: 2 }] as const);
+  const granted = await client.subscribeAsync(Object.fromEntries(topics)).catch((error: Error) => {
+    throw toDialError(error);
+  });
+  const refused = granted.find(({ qos }) => qos >= 128)?.topic;
+  if (refused !== undefined) throw new DialError("refused", `The broker refused to subscribe to ${refused}.`);
+}
+
 function toDialError(error: Error & { readonly code?: unknown }): DialError {
   const { code, message } = error;
-  if (REFUSED.includes(code)) return new DialError("refused", `The broker refused: ${message}`, Number(code));
+  if (REFUSED.includes(code)) return new DialError("refused", `The broker refused: ${message}`);
   if (UNSUPPORTED_VERSION.includes(code)) return new DialError("refused", message, Number(code));
   if (typeof code === "string" && /CERT|SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)/.test(code)) {
     return new DialError("certificate", message);
@@ -153,30 +172,40 @@ function toDialError(error: Error & { readonly code?: unknown }): DialError {
 }
 
 function createChannel(session: Session, { name, rooms }: MqttSettings, tools: ChannelTools): Channel {
-  const { client, kept, maxPacketBytes } = session;
+  const { client, kept, maxPacketBytes, subscribed } = session;
   const abilities = {
     ...ABILITIES,
     text: { max: Math.min(MAX_TEXT_BYTES, maxPacketBytes - RESERVE_BYTES), unit: "bytes" },
   } as const;
-  const queue = createPostQueue(
-    () =>
-      new Promise((resolve) => {
-        client.end(!client.connected, () => resolve());
-      }),
-  );
-  const receive = (packet: IPublishPacket): void => {
+  const unacknowledged = createUnacknowledged(tools.clock);
+  let skip = (): void => {};
+  const queue = createPostQueue(async () => {
+    unacknowledged.clear();
+    skip();
+    await client.endAsync(!client.connected);
+  });
+  const receive: Receive = (packet, done) => {
     const post = toPost(packet, name, tools);
-    if (post !== undefined && rooms.includes(post.room)) queue.push(post);
+    if (post === undefined || !rooms.includes(post.room)) return done();
+    // Packets come one after the other: the end of the connection is among those that follow.
+    skip = () => done(new Error("The channel has closed."));
+    if (queue.ended) return skip();
+    unacknowledged.hold(post, () => {
+      skip = () => {};
+      done();
+    });
+    queue.push(post);
   };
-  client.removeAllListeners("message");
-  for (const packet of kept) receive(packet);
-  client.on("message", (_topic, _payload, packet) => receive(packet));
+  client.handleMessage = receive;
+  for (const [packet, done] of kept) receive(packet, done);
   client.on("close", () => queue.end(ABNORMAL_CLOSURE, "The broker closed the connection."));
+  subscribed.catch((error: DialError) => queue.end(ABNORMAL_CLOSURE, error.message));
 
   return {
     abilities,
     self: { id: name, name },
     posts: queue.posts,
+    acknowledge: unacknowledged.acknowledge,
     closed: queue.closed,
     close: queue.end,
     async post(draft) {

@@ -12,7 +12,7 @@ const NEW: ChannelOptions = { cursors: new Map(), signal: new AbortController().
 
 describeChannel("Telegram", {
   abilities: { edits: true, history: true, lines: true, replies: true, seesBots: "mentions", files: true },
-  has: { direct: true, credentials: true, foreignRoom: true, rateLimit: true },
+  has: { direct: true, credentials: true, foreignRoom: true, rateLimit: true, acknowledgements: true, deletes: true },
   async stage() {
     const server = await startTelegram([ALPHA, BETA]);
     const { apiRoot, foreignRoom, room } = server;
@@ -180,15 +180,16 @@ describe("a channel of Telegram", () => {
     expect(server.messages).toHaveLength(1);
   });
 
-  it("confirms a post when the next one is asked for, so that what was not read comes again", async () => {
+  it("confirms a post when it is acknowledged, so that what was not handled comes again", async () => {
     const server = await start();
-    const first = await join(server, OPEN);
+    const { channel } = await join(server, OPEN);
+    const inbox = readPosts({ posts: channel.posts });
     server.say(ANNA, server.room, { text: "one" });
-    await first.inbox.next(withText("one"));
+    channel.acknowledge?.(await inbox.next(withText("one")));
     server.say(ANNA, server.room, { text: "two" });
-    await first.inbox.next(withText("two"));
-    first.channel.close();
-    await first.channel.closed;
+    await inbox.next(withText("two"));
+    channel.close();
+    await channel.closed;
     server.say(ANNA, server.room, { text: "three" });
     const second = await join(server, OPEN);
     await second.inbox.next(withText("three"));

@@ -8,7 +8,6 @@ import {
   type ChannelAbilities,
   ChannelError,
   type ChannelOptions,
-  type Post,
   type PostDraft,
 } from "../wire/channel.ts";
 import { ABNORMAL_CLOSURE } from "../wire/connection.ts";
@@ -16,11 +15,12 @@ import { DialError } from "../wire/dial-error.ts";
 import { safeFileName } from "../wire/safe-file-name.ts";
 import { checkDraft } from "./check-draft.ts";
 import { loadPackage } from "./load-package.ts";
-import type { Network } from "./network.ts";
+import type { ChannelTools, Network } from "./network.ts";
 import { createPostQueue } from "./post-queue.ts";
 import { describeError } from "./redact.ts";
 import { addMentions } from "./telegram/mentions.ts";
 import { toPosts } from "./telegram/posts.ts";
+import { createUnacknowledged } from "./unacknowledged.ts";
 
 const settings = z.strictObject({
   token: z.string().min(1).describe("Token of the bot, from BotFather."),
@@ -73,7 +73,7 @@ const MAX_ALBUM = 10;
 const POLL_SECONDS = 30;
 const CONFIRM_MS = 3_000;
 
-async function open(settings: Settings, { signal }: ChannelOptions): Promise<Channel> {
+async function open(settings: Settings, { signal }: ChannelOptions, tools: ChannelTools): Promise<Channel> {
   const { token } = settings;
   const library = await loadPackage(telegram, () => import("grammy"));
   const root = (settings.apiRoot ?? API_ROOT).replace(/\/+$/, "");
@@ -92,43 +92,45 @@ async function open(settings: Settings, { signal }: ChannelOptions): Promise<Cha
   });
 
   const stopping = new AbortController();
+  const unacknowledged = createUnacknowledged(tools.clock);
   const queue = createPostQueue(async () => {
     stopping.abort();
-    allRead();
+    unacknowledged.clear();
+    stopWaiting();
     await polling;
   });
-  const unread = new Map<Post, number>();
-  /** All updates below it have been read here. */
-  let offset = 0;
-  let allRead = (): void => {};
+  let stopWaiting = (): void => {};
 
-  async function* read(): AsyncGenerator<Post, void, undefined> {
-    for await (const post of queue.posts) {
-      yield post;
-      offset = (unread.get(post) ?? 0) + 1;
-      unread.delete(post);
-      if (unread.size === 0) allRead();
-    }
+  /** Resolves when all of them are handled, or when the channel ends, with the offset below which they are. */
+  async function handle(posts: ReturnType<typeof toPosts>, offset: number): Promise<number> {
+    const waiting = new Map(posts.map(({ post, updateId }) => [post, updateId]));
+    const newest = posts.at(-1)?.updateId;
+    await new Promise<void>((resolve) => {
+      stopWaiting = resolve;
+      for (const { post } of posts) {
+        unacknowledged.hold(post, () => {
+          waiting.delete(post);
+          if (waiting.size === 0) resolve();
+        });
+        queue.push(post);
+      }
+      if (posts.length === 0 || queue.ended) resolve();
+    });
+    const [first] = waiting.values();
+    return first ?? (newest === undefined ? offset : newest + 1);
   }
 
-  /** Telegram keeps updates for a day, until a request confirms them: not before they have been read here. */
+  /** Telegram keeps updates for a day, until a request confirms them: not before they have been handled here. */
   async function poll(): Promise<void> {
     const allowed_updates = ["message", "edited_message"] as const;
     let confirmed = 0;
+    let offset = 0;
     try {
       while (!queue.ended) {
         confirmed = offset;
         const request = { offset, timeout: POLL_SECONDS, allowed_updates };
         const updates = await api.getUpdates(request, toSignal(stopping.signal));
-        for (const { post, updateId } of toPosts(updates, { me, api, fileRoot: `${root}/file/bot${token}` })) {
-          unread.set(post, updateId);
-          queue.push(post);
-        }
-        if (unread.size > 0 && !queue.ended) {
-          await new Promise<void>((resolve) => {
-            allRead = resolve;
-          });
-        }
+        offset = await handle(toPosts(updates, { me, api, fileRoot: `${root}/file/bot${token}` }), offset);
         const last = updates.at(-1);
         if (!queue.ended && last !== undefined) offset = last.update_id + 1;
       }
@@ -137,26 +139,32 @@ async function open(settings: Settings, { signal }: ChannelOptions): Promise<Cha
       queue.end(ABNORMAL_CLOSURE, explained ?? `Telegram cannot be reached: ${describe(error)}`);
     }
     if (offset === confirmed) return;
-    // What was read but not confirmed would come again. That is allowed, so it does not matter if this fails.
+    // What was handled but not confirmed would come again. That is allowed, so it does not matter if this fails.
     await api.getUpdates({ offset, limit: 1, timeout: 0 }, toSignal(AbortSignal.timeout(CONFIRM_MS))).catch(() => {});
   }
   const polling = poll();
 
-  const send = async <T>(draft: PostDraft, request: () => Promise<T>): Promise<T> => {
+  const call = async <T>(request: () => Promise<T>): Promise<T> => {
     if (queue.ended) throw new ChannelError("closed", "The connection to Telegram is closed.");
-    checkDraft(draft, abilities);
     return await request().catch((error: unknown) => {
       throw isRefusal(error) ? toChannelError(error) : new Error(`The request to Telegram failed: ${describe(error)}`);
     });
   };
+  const send = async <T>(draft: PostDraft, request: () => Promise<T>): Promise<T> =>
+    call(() => {
+      checkDraft(draft, abilities);
+      return request();
+    });
   return {
     abilities,
     self: { id: String(me.id), name: me.username },
-    posts: { [Symbol.asyncIterator]: read },
+    posts: queue.posts,
+    acknowledge: unacknowledged.acknowledge,
     closed: queue.closed,
     close: queue.end,
     post: (draft) => send(draft, () => sendDraft(api, draft, library.InputFile)),
     edit: (id, draft) => send(draft, () => editMessage(api, Number(id), draft)),
+    delete: async (id, room) => void (await call(() => api.deleteMessage(room, Number(id)))),
   };
 }
 

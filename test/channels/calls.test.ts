@@ -159,7 +159,10 @@ channels: [{ mqtt: { url: 'mqtt://127.0.0.1:${broker.port}', name: front, rooms:
     constructor(channel: Channel) {
       this.#channel = channel;
       void (async () => {
-        for await (const post of channel.posts) this.posts.push(post);
+        for await (const post of channel.posts) {
+          channel.acknowledge?.(post);
+          this.posts.push(post);
+        }
       })();
     }
 

@@ -27,7 +27,7 @@ async function openStage(): Promise<ChannelStage> {
 describe.runIf(hasServer("mosquitto"))("MQTT with mosquitto", () => {
   describeChannel("mqtt", {
     abilities: { edits: false, files: false, history: true, lines: true, replies: false, seesBots: "all" },
-    has: { credentials: true, direct: false, foreignRoom: true, rateLimit: false },
+    has: { credentials: true, direct: false, foreignRoom: true, rateLimit: false, acknowledgements: true, keys: true },
     stage: openStage,
   });
 });

@@ -1,40 +1,18 @@
 /** Real servers of ours and real libraries of the networks, on platforms that enforce the vendors' rules. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { matrix } from "../../src/channels/matrix.ts";
 import { type Peer, readPosts, SUITE_TOOLS, withText } from "../../src/channels/suite/channel-suite.ts";
 import { startDingtalkServer } from "../../src/channels/testing/dingtalk-server.ts";
 import { startFeishuServer } from "../../src/channels/testing/feishu-server.ts";
 import { startMatrixServer } from "../../src/channels/testing/matrix-server.ts";
 import { startWecomServer } from "../../src/channels/testing/wecom-server.ts";
-import type { Log } from "../../src/model/ports.ts";
-import { type ServeOptions, serve } from "../../src/server/serve.ts";
+import type { ChannelEntryOptions } from "../../src/server/channels/entries.ts";
 import type { Post } from "../../src/wire/channel.ts";
+import { closeLater } from "../support/lifecycle.ts";
 import { followScript, reporter } from "./script.ts";
+import { startInRoom } from "./stage.ts";
 
-const cleanups: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
-/** Resolves when the agent is connected. */
-async function startAgent(channel: NonNullable<ServeOptions["channels"]>[number]): Promise<void> {
-  let onConnected: () => void = () => {};
-  const connected = new Promise<void>((resolve) => {
-    onConnected = resolve;
-  });
-  const log: Log = {
-    debug() {},
-    info: (_, text) => {
-      if (text.startsWith("Connected to")) onConnected();
-    },
-    warn() {},
-    error() {},
-  };
-  const served = await serve({ agents: { reporter }, channels: [channel], port: 0, grpcPort: false, log });
-  cleanups.push(() => served.close());
-  await connected;
-}
+const startAgent = (channel: ChannelEntryOptions) => startInRoom({ agents: { reporter }, channels: [channel] });
 
 const markersOf = (posts: readonly Post[]) =>
   posts.flatMap(({ edits, text }) => {
@@ -54,14 +32,14 @@ const withoutWorking = (markers: readonly string[]) => markers.filter((marker) =
 describe("the script of agents in a chat room", () => {
   it("runs on Matrix", async () => {
     const server = await startMatrixServer({ rate: { burst: 1_000, perSecond: 1_000 } });
-    cleanups.push(() => server.close());
+    closeLater(() => server.close());
     const room = "!team:sim";
     const settings = { homeserver: server.url, token: server.register("agent", "Agent"), rooms: [room] };
     const token = server.register("person", "Person");
     server.createRoom({ id: room, members: ["@agent:sim", "@person:sim", "@third:sim"] });
     const options = { cursors: new Map<string, string>(), signal: new AbortController().signal };
     const screen = await matrix.open({ ...settings, token }, options, SUITE_TOOLS);
-    cleanups.push(() => screen.close());
+    closeLater(() => screen.close());
     await startAgent({ matrix: settings, agent: "reporter", allowPeers: ["@person:sim"] });
     const peer: Peer = {
       self: screen.self,
@@ -81,7 +59,7 @@ describe("the script of agents in a chat room", () => {
 
   it("runs on Feishu", async () => {
     const server = await startFeishuServer();
-    cleanups.push(() => server.close());
+    closeLater(() => server.close());
     const app = { appId: "cli_0123456789abcdef", appSecret: "secret-of-app" };
     server.addApp({ id: app.appId, secret: app.appSecret, name: "Agent" });
     server.addChat("oc_group", [app.appId, "Ann"]);
@@ -102,7 +80,7 @@ describe("the script of agents in a chat room", () => {
   it("runs on WeCom", async () => {
     const bot = { botId: "bot-1", secret: "secret-of-bot" };
     const server = await startWecomServer({ ...bot, groups: ["wr-group"] });
-    cleanups.push(() => server.close());
+    closeLater(() => server.close());
     await startAgent({ wecom: { ...bot, url: server.url }, agent: "reporter", allowPeers: ["ann"] });
     const agent = { id: bot.botId, name: bot.botId };
     const posts = await followScript({ peer: server.person("ann"), room: "wr-group", agent, files: true });
@@ -115,7 +93,7 @@ describe("the script of agents in a chat room", () => {
   it("shows a status again that WeCom no longer edits", async () => {
     const bot = { botId: "bot-1", secret: "secret-of-bot" };
     const server = await startWecomServer({ ...bot, groups: ["wr-group"] });
-    cleanups.push(() => server.close());
+    closeLater(() => server.close());
     await startAgent({ wecom: { ...bot, url: server.url }, agent: "reporter", allowPeers: ["ann"] });
     const ann = server.person("ann");
     const screen = readPosts(ann);
@@ -131,7 +109,7 @@ describe("the script of agents in a chat room", () => {
   it("runs on DingTalk, where the file becomes text", async () => {
     const app = { clientId: "ding-app", clientSecret: "secret-of-app" };
     const server = await startDingtalkServer({ ...app, groups: ["cid-group"] });
-    cleanups.push(() => server.close());
+    closeLater(() => server.close());
     await startAgent({ dingtalk: { ...app, api: server.url }, agent: "reporter", allowPeers: ["ann"] });
     const agent = { id: app.clientId, name: app.clientId };
     const posts = await followScript({ peer: server.person("ann"), room: "cid-group", agent, files: false });

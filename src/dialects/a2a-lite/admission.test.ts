@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { FakeClock, settle } from "../../engine/testing/fake-clock.ts";
+import { ChannelError } from "../../wire/channel.ts";
 import { echo } from "./testing/agents.ts";
 import { directRoom, MemoryNetwork } from "./testing/memory-network.ts";
 import { AGENT, ALICE, BOB, ROBOT, Stage } from "./testing/stage.ts";
@@ -50,6 +51,31 @@ describe("an unknown peer", () => {
     await settle(600);
     expect(texts()).toHaveLength(10);
   });
+
+  test("gets no card while many others ask for it, and those who are allowed do", async () => {
+    await open({ allowPeers: [ALICE.id] });
+    const discover = (count: number) =>
+      network.say({ id: `u-${count}`, name: `n-${count}`, bot: false }, "[A2A:discover]");
+    for (let count = 0; count < 500; count++) discover(count);
+    await clock.advance(30_000);
+    expect(texts()).toHaveLength(20);
+    network.say(ALICE, "[A2A:discover]");
+    await clock.advance(30_000);
+    expect(texts()).toHaveLength(21);
+    discover(500);
+    await rest();
+    expect(texts()).toHaveLength(22);
+  });
+});
+
+test("posts that find no room in the queue are logged once", async () => {
+  const stage = await open({ allowPeers: ["*"] });
+  network.failures.push(new ChannelError("rate-limited", "Wait.", { retryAfterMs: 60_000 }));
+  for (let count = 0; count < 500; count++) {
+    network.say({ id: `u-${count}`, name: `n-${count}`, bot: false }, "[A2A:discover]");
+  }
+  await settle(600);
+  expect(stage.lines).toEqual([expect.stringContaining('"why":"busy"')]);
 });
 
 describe("allowPeers", () => {
@@ -102,7 +128,7 @@ describe("bots", () => {
       for (let minute = 0; minute < 9; minute++) await clock.advance(60_000);
       const count = network.posts.length;
       expect(count).toBeGreaterThan(4);
-      expect(count).toBeLessThan(verified ? 20 : 45);
+      expect(count).toBeLessThan(verified ? 20 : 85);
     }
   });
 
@@ -143,14 +169,14 @@ describe("too many messages", () => {
     expect(results()).toHaveLength(12);
   });
 
-  test("of one person who chats are answered up to twenty in ten minutes, with one notice", async () => {
+  test("of one person who chats are answered up to forty in ten minutes, with one notice", async () => {
     await open({});
-    for (let count = 0; count < 25; count++) {
+    for (let count = 0; count < 45; count++) {
       network.say(ALICE, `Hello ${count}`, DIRECT);
       await clock.advance(2_000);
     }
-    expect(texts()).toHaveLength(21);
-    expect(texts().at(-1)).toBe("Too many messages: 20 in 10 min are served. Please wait.");
+    expect(texts()).toHaveLength(41);
+    expect(texts().at(-1)).toBe("Too many messages: 40 in 10 min are served. Please wait.");
     await clock.advance(600_000);
     network.say(ALICE, "Hello again", DIRECT);
     await rest();

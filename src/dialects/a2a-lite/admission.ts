@@ -13,10 +13,12 @@ const DEFAULT_RATE = { messages: 10, perMs: 10_000 };
 /** Unmarked messages of one bot that are answered: two agents that chat with each other stop here. */
 const BOT_TURNS: Window = { count: 8, ms: 10 * MINUTE_MS };
 /** The same for participants that may be people, where the network does not tell. */
-const TURNS: Window = { count: 20, ms: 10 * MINUTE_MS };
+const TURNS: Window = { count: 40, ms: 10 * MINUTE_MS };
 /** Refusals of one unknown peer, and of all of them. */
 const REFUSALS: Window = { count: 1, ms: 10 * MINUTE_MS };
 const ALL_REFUSALS: Window = { count: 10, ms: MINUTE_MS };
+/** Cards for all unknown peers: on some networks one participant can take any number of names. */
+const ALL_CARDS: Window = { count: 20, ms: MINUTE_MS };
 const MAX_PEERS = 10_000;
 
 /** `notice`: it is not served, and its sender is notified once. */
@@ -52,7 +54,8 @@ export class Admission {
   readonly #options: AdmissionOptions;
   readonly #peers = new Map<string, PeerRecord>();
   readonly #rate: Window;
-  #refusals: number[] = [];
+  /** Of all unknown peers. */
+  readonly #unknown: Record<"refusals" | "cards", number[]> = { refusals: [], cards: [] };
 
   constructor(options: AdmissionOptions) {
     this.#options = options;
@@ -69,11 +72,14 @@ export class Admission {
     const { allowBots } = this.#options;
     if (sender.bot && (allowBots === false || (allowBots === "mentions" && !addressed))) return "ignore";
     const peer = this.#peer(sender.id);
-    if (kind !== "discover" && !this.#isAllowed(sender)) return this.#refuse(peer);
+    const isAllowed = this.#isAllowed(sender);
+    if (kind !== "discover" && !isAllowed) return this.#refuse(peer);
     const isAgent = sender.bot || peer.isAgent;
     const turns = isAgent ? BOT_TURNS : TURNS;
     if (kind === "chat" && !this.#take(peer, "turns", turns)) return isAgent ? "ignore" : this.#limit(peer, turns);
+    if (!isAllowed && !this.#hasRoom(this.#unknown, "cards", ALL_CARDS)) return "ignore";
     if (!this.#take(peer, "messages", this.#rate)) return this.#limit(peer, this.#rate);
+    if (!isAllowed) this.#take(this.#unknown, "cards", ALL_CARDS);
     peer.notified = false;
     return "serve";
   }
@@ -92,19 +98,22 @@ export class Admission {
   }
 
   #refuse(peer: PeerRecord): Verdict {
-    const now = this.#options.clock.now();
-    this.#refusals = newerThan(this.#refusals, now - ALL_REFUSALS.ms);
-    if (this.#refusals.length >= ALL_REFUSALS.count || !this.#take(peer, "refusals", REFUSALS)) return "ignore";
-    this.#refusals.push(now);
+    if (!this.#hasRoom(this.#unknown, "refusals", ALL_REFUSALS)) return "ignore";
+    if (!this.#take(peer, "refusals", REFUSALS)) return "ignore";
+    this.#take(this.#unknown, "refusals", ALL_REFUSALS);
     return { notice: "I only work for participants that my owner has allowed." };
   }
 
-  #take(peer: PeerRecord, kind: "messages" | "turns" | "refusals", { count, ms }: Window): boolean {
-    const now = this.#options.clock.now();
-    peer[kind] = newerThan(peer[kind], now - ms);
-    if (peer[kind].length >= count) return false;
-    peer[kind].push(now);
-    return true;
+  #hasRoom<K extends string>(times: Record<K, number[]>, kind: K, { count, ms }: Window): boolean {
+    const oldest = this.#options.clock.now() - ms;
+    times[kind] = times[kind].filter((at) => at > oldest);
+    return times[kind].length < count;
+  }
+
+  #take<K extends string>(times: Record<K, number[]>, kind: K, window: Window): boolean {
+    const isRoom = this.#hasRoom(times, kind, window);
+    if (isRoom) times[kind].push(this.#options.clock.now());
+    return isRoom;
   }
 
   #peer(id: string): PeerRecord {
@@ -116,8 +125,4 @@ export class Admission {
     if (this.#peers.size > MAX_PEERS && oldest !== undefined) this.#peers.delete(oldest);
     return known;
   }
-}
-
-function newerThan(times: readonly number[], than: number): number[] {
-  return times.filter((at) => at > than);
 }

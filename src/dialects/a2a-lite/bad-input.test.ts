@@ -37,6 +37,16 @@ describe("a marker that cannot be used", () => {
     expect(texts()).toEqual([expected]);
   });
 
+  test.each(["[A2A:task to=bob]\nHello", "[A2A:task id=t1 to=@bob hops=many]", "[A2A:cancel to=bob to=agent]"])(
+    "is ignored if it is for someone else: %j",
+    async (text) => {
+      await open();
+      network.say(ALICE, text);
+      await rest();
+      expect(texts()).toEqual([]);
+    },
+  );
+
   test.each([
     "[A2A:task id=t1",
     "[A2A:dance id=t1]",
@@ -81,6 +91,13 @@ describe("pieces", () => {
       "[A2A:result task=t1 state=completed]\n<1><2><3>",
     ]);
     expect(texts()).toHaveLength(3);
+  });
+
+  test("of a message that is too long are refused once", async () => {
+    await open();
+    for (let part = 1; part <= 30; part++) network.say(ALICE, piece(part, 30, "x".repeat(100_000)));
+    await rest();
+    expect(texts()).toEqual(["[A2A:status task=t1 state=rejected]\nthe message is too long"]);
   });
 
   test("of many messages that never end cause nothing", async () => {

@@ -11,7 +11,7 @@ import type { Received } from "./message.ts";
 import { type ChannelCalls, type ChannelEntry, DEFAULT_POLICY } from "./options.ts";
 import { ChannelOutbox } from "./outbox.ts";
 import { parsePost } from "./parse.ts";
-import { JOIN_LIMITS, PieceJoiner } from "./pieces.ts";
+import { PieceJoiner } from "./pieces.ts";
 import { Replies } from "./reply.ts";
 import { ChannelServer } from "./serve.ts";
 
@@ -81,7 +81,9 @@ class BoundChannel {
     this.#channel = channel;
     this.outbox.attach(channel);
     try {
-      for await (const post of channel.posts) if (!this.#closed) this.#receive(post, channel);
+      for await (const post of channel.posts) {
+        if (!this.#closed) void this.#receive(post, channel).then(() => channel.acknowledge?.(post));
+      }
     } finally {
       this.outbox.detach(channel);
     }
@@ -95,12 +97,15 @@ class BoundChannel {
     this.outbox.close();
   }
 
-  #receive(post: Post, { abilities, self }: Channel): void {
-    const { sender } = post;
-    if (sender.self || sender.id === self.id || this.#isSeen(post) || !this.#isServedRoom(post)) return;
+  /** Resolves when the network need not deliver it again. Pieces are not kept until the last one has arrived. */
+  #receive(post: Post, { abilities, self }: Channel): Promise<void> {
+    const { room, sender } = post;
+    if (sender.self || sender.id === self.id || !this.#isServedRoom(post)) return Promise.resolve();
+    if (this.#isSeen(post)) return this.#served.get(room) ?? Promise.resolve();
     const received = this.#join(post, !abilities.lines);
     const served = received === undefined ? Promise.resolve() : this.#hand(received, self);
     this.#moveCursor(post, served);
+    return served;
   }
 
   /** Undefined while pieces are missing. */
@@ -112,16 +117,16 @@ class BoundChannel {
       return { post, parsed: { kind: "message", message: joined.message }, files: joined.files };
     }
     // One refusal for the whole message.
-    if (joined.kind === "incomplete" || parsed.piece.part > 1 || parsed.piece.of <= JOIN_LIMITS.pieces)
-      return undefined;
+    if (joined.kind === "incomplete" || !joined.isFirst) return undefined;
     const { message } = parsed;
     const task = "task" in message ? message.task : "id" in message ? message.id : undefined;
-    const problem = joined.problem;
-    return { post, parsed: { kind: "invalid", type: message.type, problem, ...omitUndefined({ task }) }, files: [] };
+    const named = omitUndefined({ task, to: message.to });
+    return { post, parsed: { kind: "invalid", type: message.type, problem: joined.problem, ...named }, files: [] };
   }
 
   async #hand(received: Received, self: Channel["self"]): Promise<void> {
-    if (this.calls?.take(received) === true || received.post.edits !== undefined) return;
+    if (this.calls?.take(received) === true) return this.calls.stored();
+    if (received.post.edits !== undefined) return;
     await this.#server.serve(received, self);
   }
 

@@ -3,7 +3,7 @@ import { defineAgent } from "../../agents/define.ts";
 import { FakeClock, settle } from "../../engine/testing/fake-clock.ts";
 import { asker, createCounter, echo } from "./testing/agents.ts";
 import { directRoom, MemoryNetwork } from "./testing/memory-network.ts";
-import { AGENT, ALICE, BOB, Stage } from "./testing/stage.ts";
+import { AGENT, ALICE, BOB, ROBOT, Stage } from "./testing/stage.ts";
 
 let clock: FakeClock;
 let network: MemoryNetwork;
@@ -58,6 +58,13 @@ describe("plain language", () => {
     expect(texts()).toEqual(["Hello", "And again"]);
   });
 
+  test("is read without the agent's name, and with a longer one that begins with it", async () => {
+    await open({ agent: echo });
+    for (const text of ["@agent: Hello", "agent, Hello", "@agents: Hello"]) network.say(ALICE, text, MENTION);
+    await rest();
+    expect(texts()).toEqual(["Hello", "Hello", "@agents: Hello"]);
+  });
+
   test("with nothing but a name is ignored", async () => {
     await open({ agent: echo });
     network.say(ALICE, "@agent", MENTION);
@@ -94,6 +101,45 @@ describe("plain language", () => {
     network.say(BOB, "blue", { replyTo: posted()[1]?.id });
     await rest();
     expect(posted().at(-1)).toMatchObject({ text: "It is blue.", room: "lobby" });
+  });
+
+  test("of someone else does not answer a question, and ends nothing", async () => {
+    await open({ agent: asker });
+    const asked = network.say(ALICE, "Paint", MENTION);
+    await rest();
+    const question = posted()[0]?.id;
+    for (const text of ["blue", "cancel"]) network.say(BOB, text, { replyTo: question });
+    await rest();
+    expect(posted().filter(({ replyTo }) => replyTo === asked.id)).toHaveLength(1);
+    network.say(ALICE, "red", { replyTo: question });
+    await rest();
+    expect(texts().at(-1)).toBe("It is red.");
+  });
+
+  test("is answered by all agents that it mentions, each in conversations of its own", async () => {
+    await open({ agent: asker });
+    await open({ agent: asker, as: ROBOT });
+    const [both, one] = [
+      network.say(ALICE, "Both of you", { mentions: [AGENT.id, ROBOT.id, AGENT.id] }),
+      network.say(BOB, "And I", { mentions: [ROBOT.id] }),
+    ];
+    await rest();
+    const questions = network.posts.filter(({ text }) => text === "Which colour?");
+    expect(questions.map(({ by, replyTo }) => [by, replyTo]).sort()).toEqual([
+      [AGENT.id, both.id],
+      [ROBOT.id, both.id],
+      [ROBOT.id, one.id],
+    ]);
+    for (const { by, id, replyTo } of questions) {
+      network.say(replyTo === both.id ? ALICE : BOB, `${by}-${replyTo}`, { replyTo: id });
+    }
+    await rest();
+    const answers = network.posts.filter(({ text }) => text.startsWith("It is "));
+    expect(answers.map(({ by, text }) => [by, text]).sort()).toEqual([
+      [AGENT.id, `It is ${AGENT.id}-${both.id}.`],
+      [ROBOT.id, `It is ${ROBOT.id}-${both.id}.`],
+      [ROBOT.id, `It is ${ROBOT.id}-${one.id}.`],
+    ]);
   });
 
   test.each(["cancel", "Cancel.", "取消"])("of %j ends what the agent does", async (word) => {

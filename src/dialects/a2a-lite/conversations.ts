@@ -32,8 +32,8 @@ export interface KnownTask {
 /** What was posted for a task. */
 export interface Posted {
   readonly acknowledged?: boolean;
-  /** Id of the post that shows its state. */
-  readonly status?: string;
+  /** The newest post that shows its state. */
+  readonly status?: { readonly post: string; readonly content: string; readonly state: string };
 }
 
 export function placeOf({ room, sender, thread }: Post): Place {
@@ -69,7 +69,7 @@ export class Conversations {
     return post === undefined ? undefined : this.#read("posts", digest(room, post));
   }
 
-  /** The task that a post began. */
+  /** The task that a post of a peer began or continued. */
   async taskOfRequest(room: string, post: string | undefined): Promise<KnownTask | undefined> {
     return post === undefined ? undefined : this.#read("requests", digest(room, post));
   }
@@ -77,10 +77,14 @@ export class Conversations {
   /** `request`: the post that began it. */
   async putTask(place: Place, known: KnownTask, request: string): Promise<void> {
     await Promise.all([
-      this.#put("requests", digest(place.room, request), known),
+      this.putRequest(place.room, request, known),
       this.#put("talks", keyOf(place), known),
       known.theirs === undefined ? undefined : this.#put("tasks", keyOf(place, known.theirs), known),
     ]);
+  }
+
+  async putRequest(room: string, post: string, known: KnownTask): Promise<void> {
+    await this.#put("requests", digest(room, post), known);
   }
 
   async putPost(room: string, post: string, known: KnownTask): Promise<void> {

@@ -21,10 +21,11 @@ export function decodeBody(body: string): readonly Part[] {
     if (block.last !== end - 1 || block.language !== "json") break;
     const value = parseData(lines.slice(block.first + 1, block.last).join("\n"));
     if (value === undefined) break;
-    data.unshift({ data: value.json });
+    data.push({ data: value.json });
     end = lengthWithoutBlankLines(lines, block.first);
   }
   if (data.length === 0) return [{ text: body }];
+  data.reverse();
   const text = lines.slice(0, end).join("\n");
   return text === "" ? data : [{ text }, ...data];
 }

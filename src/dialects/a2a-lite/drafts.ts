@@ -14,8 +14,10 @@ const MAX_INLINE_BYTES = 32 * 1024;
 /** Around a name, in any network's form of a mention. */
 const MENTION_RESERVE = 8;
 
-export function toDrafts(outgoing: Outgoing, abilities: ChannelAbilities, key: string): readonly PostDraft[] {
+export function toDrafts(outgoing: Outgoing, network: ChannelAbilities, key: string): readonly PostDraft[] {
   const { to } = outgoing;
+  const isHidden = network.hidesFilesFromBots === true && to.direct !== true && to.peer.bot !== false;
+  const abilities = isHidden ? { ...network, maxFileBytes: 0 } : network;
   const content = addressTo(outgoing, abilities);
   const given = outgoing.files ?? [];
   const files = given.filter(({ bytes }) => bytes.length <= abilities.maxFileBytes);

@@ -1,12 +1,5 @@
 /** What a post in a chat cannot express. */
-import {
-  BENT_RECEIVING,
-  BENT_SENDING,
-  DROPPED_RECEIVING,
-  DROPPED_SENDING,
-  lossRules,
-  STATE_LOSSES,
-} from "../shared/legacy/losses.ts";
+import { BENT_SENDING, DROPPED_SENDING, lossRules, STATE_LOSSES } from "../shared/legacy/losses.ts";
 
 export const LOSSES = {
   authRequired: STATE_LOSSES.authRequired,
@@ -34,15 +27,6 @@ export const LOSSES = {
     ],
     statusMessage: ["status.message of a result", "A result has one text: the message is its last paragraph."],
     illFormed: ["text that is not well-formed UTF-16", "Networks carry UTF-8: lone surrogates are replaced."],
-    longText: [
-      "text beyond 200 posts",
-      "It is cut off where the network has no files; elsewhere it is sent as a file long before.",
-    ],
-    longCard: [
-      "card whose JSON takes more than 6 posts",
-      "Where the network has no files, skills are sent without modes, tags and examples, or else in the prose only.",
-    ],
-    cardModes: ["card.skills.inputModes, card.skills.outputModes", "Modes are text, file, image, audio and video."],
   }),
   ...lossRules(DROPPED_SENDING, {
     localFile: ["part.url of a file on this machine", "The peer cannot read it: only its name is sent."],
@@ -58,20 +42,9 @@ export const LOSSES = {
       "A result is text and files.",
     ],
     taskMembers: ["task.metadata, statusUpdate.metadata, artifactUpdate.metadata", "Posts have no metadata."],
-    timestamp: ["status.timestamp", "The network gives posts their time."],
     configuration: [
       "send.configuration, send.metadata, cancel.metadata",
       "A task does not say how it is to be answered: progress is posted as it happens, and the result at the end.",
     ],
-    cardMembers: [
-      "card.supportedInterfaces, card.provider, card.documentationUrl, card.iconUrl, card.securitySchemes, card.securityRequirements, card.signatures, card.capabilities.extensions",
-      "The card has no such members, and credentials do not belong in a chat.",
-    ],
-  }),
-  ...lossRules(BENT_RECEIVING, {
-    prose: ["card, result", "What a peer without the protocol posts is read as far as it can be recognised."],
-  }),
-  ...lossRules(DROPPED_RECEIVING, {
-    parameters: ["marker, unknown parameters", "A newer version may have more: what is not known is ignored."],
   }),
 };

@@ -59,8 +59,14 @@ export type ParsedPost =
   | { readonly kind: "message"; readonly message: LiteMessage; readonly piece?: Piece }
   /** `problem`: it has something that looks like a marker and is not one. */
   | { readonly kind: "chat"; readonly text: string; readonly problem?: string }
-  /** A marker of a known type that cannot be used; `task` is the id that it names, if any. */
-  | { readonly kind: "invalid"; readonly type: LiteType; readonly task?: string; readonly problem: string };
+  /** A marker of a known type that cannot be used; `task` is the id that it names, and `to` who it is for, if any. */
+  | {
+      readonly kind: "invalid";
+      readonly type: LiteType;
+      readonly task?: string;
+      readonly to?: string;
+      readonly problem: string;
+    };
 
 /** A whole message as it arrived, its pieces joined. */
 export interface Received {

@@ -58,6 +58,8 @@ export interface ChannelCalls {
    * posts included (`post.edits`), in the order of arrival. Must not throw.
    */
   take(received: Received): boolean;
+  /** Resolves when everything of the messages so far that must outlast this process is stored. Never rejects. */
+  stored(): Promise<void>;
   peer(id: string): PeerCaller | undefined;
   /** Calls that are under way are left as they are: the next process continues them. */
   close(): void;

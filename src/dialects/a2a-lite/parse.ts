@@ -51,7 +51,8 @@ export function parsePost(text: string, { singleLine = false }: PostFormat = {})
     return { kind: "message", message, ...(piece !== undefined && { piece }) };
   } catch (error) {
     if (!(error instanceof MarkerProblem)) throw error;
-    return { kind: "invalid", type, ...omitUndefined({ task: parameters.namedTask() }), problem: error.message };
+    const named = omitUndefined({ task: parameters.namedTask(), to: parameters.to });
+    return { kind: "invalid", type, ...named, problem: error.message };
   }
 }
 
@@ -97,6 +98,10 @@ class Parameters {
     }
   }
 
+  get to(): string | undefined {
+    return this.#known.get("to");
+  }
+
   piece(): Piece | undefined {
     const part = this.#known.get("part");
     if (part === undefined) return undefined;
@@ -121,7 +126,7 @@ class Parameters {
   message({ attachments, body }: Body): LiteMessage {
     if (this.#problem !== undefined) throw new MarkerProblem(this.#problem);
     const specific = this.#specific();
-    const common = omitUndefined({ to: this.#known.get("to"), from: this.#known.get("from"), hops: this.#hops() });
+    const common = omitUndefined({ to: this.to, from: this.#known.get("from"), hops: this.#hops() });
     return { ...specific, body, attachments, ...common, others: Object.fromEntries(this.#others) } as LiteMessage;
   }
 

@@ -104,11 +104,11 @@ describe("a long message", () => {
     ["marks on one letter", `e${"\u0301".repeat(2_000_000)}`],
     ["flags", "🇨🇳".repeat(500_000)],
     ["white space", " \n".repeat(1_000_000)],
-  ])("of %s is split within bounds", (_what, body) => {
-    for (const limit of [IRC, { max: 65_000, unit: "bytes" } as const]) {
+  ])("of %s is split within bounds, and joined again", (_what, body) => {
+    for (const limit of [IRC, { max: 65_000, unit: "bytes" } as const, { max: 262_144, unit: "bytes" } as const]) {
       const texts = splitMessage(result(body), "m1", limit);
       expect(texts.every((text) => sizeOf(text, limit) <= limit.max)).toBe(true);
-      const joined = addAll(joinerAt({ bytesPerPeer: 100_000_000 }).joiner, texts, limit).at(-1);
+      const joined = addAll(joinerAt().joiner, texts, limit).at(-1);
       if (joined?.kind !== "whole") throw new Error("not joined");
       expect(body.startsWith(joined.message.body.replace(/…$/, ""))).toBe(true);
     }
@@ -250,6 +250,18 @@ describe("pieces", () => {
     }
     expect(joiner.add(from("alice"), ...piece("x".repeat(11_000), 1, 2, "long")).kind).toBe("refused");
     expect(joiner.add(from("alice"), ...piece("x", 1, 51)).kind).toBe("refused");
+  });
+
+  it("of a message that is too long are refused once, and ignored after that", () => {
+    const { joiner } = joinerAt({ bytesPerPeer: 10_000 });
+    const all = Array.from({ length: 20 }, (_, index) =>
+      joiner.add(from("alice"), ...piece("x".repeat(3_000), index + 1, 20)),
+    );
+    const refused = all.filter((joined) => joined.kind === "refused");
+    expect(refused).toHaveLength(18);
+    expect(refused.map(({ isFirst }) => isFirst)).toEqual([true, ...Array(17).fill(false)]);
+    expect(joiner.add(from("alice"), ...piece("a", 1, 2, "next")).kind).toBe("incomplete");
+    expect(joiner.add(from("alice"), ...piece("b", 2, 2, "next")).kind).toBe("whole");
   });
 
   it("of many peers take up bounded memory", () => {

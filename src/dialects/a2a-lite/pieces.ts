@@ -12,6 +12,8 @@ export type { PostLimit };
 /** A marker that leaves less room than this for text is shortened. */
 const MIN_ROOM = 40;
 const EMPTY = { body: "", attachments: [] };
+/** Of a message in pieces, beside which `JOIN_LIMITS` have room for the rest of the pieces: longer ones are cut off. */
+const MAX_BODY_BYTES = 896 * 1024;
 
 /**
  * The posts of a message. Only the first has all its parameters, as far as they fit. Throws a RangeError if not even the
@@ -27,15 +29,23 @@ export function splitMessage(message: LiteMessage, mid: string, limit: PostLimit
   };
   const heads = [message, { ...message, others: {} }];
   const head = heads.find((candidate) => roomBeside(candidate, MAX_PIECES) >= MIN_ROOM) ?? continuation;
+  const body = cutOff(message.body.toWellFormed());
   for (let of = 9; ; of = of * 10 + 9) {
     const format = (part: number, content: Content, pieces = of) => {
       return formatMessage({ ...(part === 1 ? head : continuation), ...content }, { mid, part, of: pieces }, limit);
     };
-    const texts = splitText(message.body.toWellFormed(), roomBeside(head, of), roomBeside(continuation, of), limit);
+    const texts = splitText(body, roomBeside(head, of), roomBeside(continuation, of), limit);
     const contents = addAttachments(texts, message.attachments, (part, content) => fits(format(part, content), limit));
     if (contents.length > of) continue;
     return contents.map((content, index) => format(index + 1, content, contents.length));
   }
+}
+
+function cutOff(text: string): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= MAX_BODY_BYTES) return text;
+  // Without the beginning of a character that does not fit.
+  return `${new TextDecoder().decode(bytes.subarray(0, MAX_BODY_BYTES), { stream: true })}…`;
 }
 
 /** What further pieces need to be read on their own. */
@@ -97,7 +107,7 @@ function fits(text: string, limit: PostLimit): boolean {
   return sizeOf(text, limit) <= roomIn(limit);
 }
 
-export interface JoinLimits {
+interface JoinLimits {
   /** Messages that are not complete, per peer and in total. */
   readonly messagesPerPeer: number;
   readonly messages: number;
@@ -109,7 +119,7 @@ export interface JoinLimits {
   readonly maxAgeMs: number;
 }
 
-export const JOIN_LIMITS: JoinLimits = {
+const JOIN_LIMITS: JoinLimits = {
   messagesPerPeer: 8,
   messages: 256,
   pieces: MAX_PIECES + 56,
@@ -122,8 +132,8 @@ export type Joined =
   | { readonly kind: "whole"; readonly message: LiteMessage; readonly files: readonly PostFile[] }
   /** Pieces are missing. */
   | { readonly kind: "incomplete" }
-  /** The piece is ignored. */
-  | { readonly kind: "refused"; readonly problem: string };
+  /** The piece is ignored. `isFirst`: the first one of a message that is refused. */
+  | { readonly kind: "refused"; readonly problem: string; readonly isFirst: boolean };
 
 interface OpenMessage {
   readonly peer: string;
@@ -132,6 +142,8 @@ interface OpenMessage {
   readonly pieces: Map<number, { readonly message: LiteMessage; readonly files: readonly PostFile[] }>;
   size: number;
   at: number;
+  /** The pieces that follow are ignored. */
+  isTooLong: boolean;
 }
 
 /** Joins pieces of the same message. Pieces of another peer, room or thread belong to another one. */
@@ -155,7 +167,7 @@ export class PieceJoiner {
     this.#expire();
     const { files, room, sender, thread } = post;
     if (piece.of === 1) return { kind: "whole", message, files };
-    if (piece.of > this.#limits.pieces) return refuse(`more than ${this.#limits.pieces} pieces`);
+    if (piece.of > this.#limits.pieces) return refuse(`more than ${this.#limits.pieces} pieces`, piece.part === 1);
     const peer = JSON.stringify([room, thread ?? null, sender.id]);
     const key = JSON.stringify([peer, piece.mid]);
     const open: OpenMessage = this.#open.get(key) ?? {
@@ -165,7 +177,9 @@ export class PieceJoiner {
       pieces: new Map(),
       size: 0,
       at: 0,
+      isTooLong: false,
     };
+    if (open.isTooLong) return refuse(TOO_LONG);
     if (open.of !== piece.of) return refuse("pieces of one message differ in their number");
     if (nameOf(open.head) !== nameOf(message)) return refuse("pieces of one message differ in type or task");
     if (open.pieces.has(piece.part)) return refuse("the piece has been received before");
@@ -176,7 +190,9 @@ export class PieceJoiner {
     if (open.pieces.size === open.of) return join(open);
     this.#open.set(key, open);
     this.#evict(peer);
-    return this.#open.has(key) ? { kind: "incomplete" } : refuse("the message is too long");
+    if (this.#open.has(key)) return { kind: "incomplete" };
+    this.#open.set(key, { ...open, pieces: new Map(), size: 0, isTooLong: true });
+    return refuse(TOO_LONG, true);
   }
 
   #expire(): void {
@@ -207,8 +223,10 @@ export class PieceJoiner {
   }
 }
 
-function refuse(problem: string): Joined {
-  return { kind: "refused", problem };
+const TOO_LONG = "the message is too long";
+
+function refuse(problem: string, isFirst = false): Joined {
+  return { kind: "refused", problem, isFirst };
 }
 
 function nameOf(message: LiteMessage): string {

@@ -52,6 +52,8 @@ interface Shown {
   at: number;
   /** Ends the wait until the status may change. */
   cancel: () => void;
+  /** Of the delivery that shows it. */
+  signal: AbortSignal;
 }
 
 export class Replies {
@@ -68,12 +70,18 @@ export class Replies {
     const address = decodeAddress(record.address);
     if (address === undefined) return void (await delivery.giveUp(record.cursor, "the address cannot be read"));
     let { cursor } = record;
+    // It continues what an earlier delivery has shown, which may not have ended yet.
+    const earlier = this.#shown.get(record.taskId);
+    if (earlier !== undefined) earlier.signal = signal;
     try {
       if (cursor === 0) await this.#acknowledge(address, signal);
       while (!signal.aborted) {
         const last = (await delivery.read(cursor))?.at(-1)?.number;
         const task = await delivery.task(last);
-        if (task === undefined) return void (await delivery.done());
+        if (task === undefined) {
+          this.#forget(record.taskId);
+          return void (await delivery.done());
+        }
         if (last === undefined) return void (await delivery.release(cursor));
         const { state } = task.status;
         if (isTerminal(state) || isInterrupted(state)) {
@@ -86,13 +94,15 @@ export class Replies {
     } catch (error) {
       if (!signal.aborted) await this.#fail(delivery, cursor, error);
     } finally {
-      if (signal.aborted) this.#forget(record.taskId);
+      if (signal.aborted && this.#shown.get(record.taskId)?.signal === signal) this.#forget(record.taskId);
     }
   }
 
   /** Posts once more how a task has ended. */
-  async repeat(address: ReplyAddress, task: Task): Promise<void> {
-    await this.#post(address, this.#outcome(address, task), `${task.id}/${address.replyTo}`);
+  repeat(address: ReplyAddress, task: Task): void {
+    this.#post(address, this.#outcome(address, task), `${task.id}/${address.replyTo}`).catch((error: unknown) => {
+      this.#tools.tools.log.warn({ err: error, channel: this.#tools.entry.name }, "A result could not be repeated.");
+    });
   }
 
   close(): void {
@@ -109,8 +119,9 @@ export class Replies {
       await conversations.putPosted(task, { ...posted, acknowledged: true });
     }
     if (posted.status !== undefined) return;
-    const shown = this.#shownOf(task);
-    await this.#showStatus(address, shown, { ...NOTHING, type: "status", task: theirs, state: "accepted" }, signal);
+    const shown = this.#shownOf(task, signal);
+    const accepted = { ...NOTHING, type: "status", task: theirs, state: "accepted" } as const;
+    await this.#showStatus(address, shown, accepted, `${task}/accepted`);
   }
 
   /** How it ended, or what it asks. */
@@ -150,44 +161,48 @@ export class Replies {
     const edits = this.#tools.outbox.abilities?.edits === true;
     const content = toProgress(task, address.known.theirs, edits);
     if (content === undefined) return;
-    const shown = this.#shownOf(task.id);
-    shown.post ??= (await this.#tools.conversations.posted(task.id)).status;
+    const shown = this.#shownOf(task.id, signal);
+    if (shown.post === undefined) await this.#readShown(task.id, shown);
     shown.cancel();
     const text = JSON.stringify(content);
     if (text === shown.content) return;
     const isNewState = !edits && shown.state !== task.status.state;
     const wait = isNewState ? 0 : shown.at + this.#statusMs() - clock.now();
     shown.state = task.status.state;
-    if (wait <= 0) return this.#showStatus(address, shown, content, signal);
+    if (wait <= 0) return this.#showStatus(address, shown, content);
     shown.cancel = clock.after(wait, () => {
-      this.#showStatus(address, shown, content, signal).catch(() => {});
+      this.#showStatus(address, shown, content).catch(() => {});
     });
   }
 
+  /** What an earlier process has shown is not posted again. */
+  async #readShown(task: string, shown: Shown): Promise<void> {
+    const { conversations, tools } = this.#tools;
+    const { status } = await conversations.posted(task);
+    if (status !== undefined) Object.assign(shown, status, { at: tools.clock.now() });
+  }
+
   /** A status that cannot be posted is not missed: the next one, or the result, says more. */
-  async #showStatus(
-    address: ReplyAddress,
-    shown: Shown,
-    content: LiteMessage | string,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #showStatus(address: ReplyAddress, shown: Shown, content: LiteMessage | string, key?: string): Promise<void> {
     const { conversations, outbox, tools } = this.#tools;
     const { task } = address.known;
-    shown.content = JSON.stringify(content);
+    const { signal, state } = shown;
+    // Before the first connection it is not known whether it can be edited: the outbox knows then.
+    const edits = outbox.abilities?.edits === false ? undefined : shown.post;
+    const text = JSON.stringify(content);
+    shown.content = text;
     shown.at = tools.clock.now();
-    const edits = outbox.abilities?.edits === true ? shown.post : undefined;
     try {
-      const id = await this.#post(address, { content }, undefined, signal, edits);
-      if (id === shown.post) return;
-      shown.post = id;
-      await conversations.putPosted(task, { acknowledged: true, status: id });
+      const post = await this.#post(address, { content }, key, signal, edits);
+      shown.post = post;
+      await conversations.putPosted(task, { acknowledged: true, status: { post, content: text, state } });
     } catch (error) {
       if (signal.aborted || !(error instanceof ChannelError)) throw error;
       if (error.code !== "refused") return;
       // It may have been deleted, and networks limit how long and how often a post may be edited.
       shown.post = undefined;
       await conversations.putPosted(task, { acknowledged: true });
-      if (edits !== undefined) await this.#showStatus(address, shown, content, signal);
+      if (edits !== undefined) await this.#showStatus(address, shown, content);
     }
   }
 
@@ -213,10 +228,10 @@ export class Replies {
     return Math.max(edits ? EDIT_MS : REPOST_MS, (POSTS_PER_STATUS * rate.perMs) / rate.posts);
   }
 
-  #shownOf(task: string): Shown {
+  #shownOf(task: string, signal: AbortSignal): Shown {
     const known = this.#shown.get(task);
     if (known !== undefined) return known;
-    const shown = { post: undefined, content: "", state: "", at: Number.NEGATIVE_INFINITY, cancel: () => {} };
+    const shown = { post: undefined, content: "", state: "", at: Number.NEGATIVE_INFINITY, cancel: () => {}, signal };
     this.#shown.set(task, shown);
     return shown;
   }

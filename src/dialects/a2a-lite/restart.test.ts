@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { defineAgent } from "../../agents/define.ts";
 import { FakeClock, settle } from "../../engine/testing/fake-clock.ts";
+import type { Task } from "../../model/task.ts";
+import { digest } from "./conversations.ts";
 import { asker, createCounter, echo } from "./testing/agents.ts";
 import { directRoom, MemoryNetwork } from "./testing/memory-network.ts";
 import { AGENT, ALICE, Stage } from "./testing/stage.ts";
@@ -22,7 +24,7 @@ const rest = () => settle(60);
 const open = (options: Omit<Parameters<typeof Stage.open>[1], "clock">) => Stage.open(network, { ...options, clock });
 
 /** Like the counter, but continues after a crash. */
-function createResumable() {
+function createResumable(statusOf = (_run: number) => "Working") {
   const waiting: (() => void)[] = [];
   let runs = 0;
   const agent = defineAgent({
@@ -31,7 +33,7 @@ function createResumable() {
     onCrash: "resume",
     async *run(turn) {
       runs++;
-      yield turn.working("Working");
+      yield turn.working(statusOf(runs));
       await new Promise<void>((resolve) => waiting.push(resolve));
       yield turn.artifact({ name: "text", text: "Finished" });
     },
@@ -56,14 +58,118 @@ describe("a process that ends in the middle of a task", () => {
     await clock.advance(60_000);
     step();
     await clock.advance(10_000);
-    expect(
-      texts()
-        .slice(before.length)
-        .filter((text) => !text.includes("state=working")),
-    ).toEqual(["[A2A:result task=t1 state=completed]\nFinished"]);
+    expect(texts().slice(before.length)).toEqual(["[A2A:result task=t1 state=completed]\nFinished"]);
     expect(posted().at(-1)).toMatchObject({ thread: "th1", replyTo: asked.id });
     expect(new Set(posted().flatMap(({ edits = [] }) => edits))).toEqual(new Set([posted()[1]?.id]));
   });
+
+  test("is followed by one that gets again what it had not handled, and handles it once", async () => {
+    network = new MemoryNetwork({ clock, acknowledgements: true });
+    const first = await open({ agent: echo });
+    network.say(ALICE, "[A2A:task id=t1]\nHandled");
+    await rest();
+    expect(network.unacknowledged(AGENT.id)).toEqual([]);
+    const late = network.say(ALICE, "[A2A:task id=t2]\nLate");
+    await first.kill();
+    expect(network.unacknowledged(AGENT.id)).toEqual([late.id]);
+    const second = await open({ agent: echo, after: first });
+    network.repeat(late);
+    await clock.advance(10_000);
+    expect(results()).toEqual([
+      "[A2A:result task=t1 state=completed]\nHandled",
+      "[A2A:result task=t2 state=completed]\nLate",
+    ]);
+    expect(network.unacknowledged(AGENT.id)).toEqual([]);
+    await second.stop();
+  });
+
+  test.each(["ack", "status", "result"])(
+    "is followed by one that does not post the %s again that it had posted",
+    async (type) => {
+      network = new MemoryNetwork({ clock, keys: true });
+      const first = await open({ agent: echo });
+      const course = ["ack", "status", "result"];
+      network.failures.push(...course.slice(0, course.indexOf(type)).map(() => "keep" as const), "lost");
+      network.say(ALICE, "[A2A:task id=t1]\nHello");
+      await rest();
+      expect(texts().at(-1)).toContain(`[A2A:${type} `);
+      await first.kill();
+      await open({ agent: echo, after: first });
+      await clock.advance(60_000);
+      expect(texts()).toEqual([
+        "[A2A:ack task=t1]",
+        "[A2A:status task=t1 state=accepted]",
+        "[A2A:result task=t1 state=completed]\nHello",
+      ]);
+    },
+  );
+
+  test("is followed by one that does not repeat a status where posts cannot be edited", async () => {
+    network = new MemoryNetwork({ clock, abilities: { edits: false } });
+    const { agent, step } = createResumable();
+    const first = await open({ agent });
+    network.say(ALICE, "[A2A:task id=t1]\nGo");
+    await clock.advance(20_000);
+    const before = texts();
+    expect(before.at(-1)).toBe("[A2A:status task=t1 state=working]\nWorking");
+    await first.kill();
+    await open({ agent, after: first });
+    await clock.advance(60_000);
+    step();
+    await clock.advance(10_000);
+    expect(texts().slice(before.length)).toEqual(["[A2A:result task=t1 state=completed]\nFinished"]);
+  });
+
+  test("is followed by one that edits its status, also if it is not connected yet", async () => {
+    const { agent } = createResumable((run) => `Working, run ${run}`);
+    const first = await open({ agent });
+    network.say(ALICE, "[A2A:task id=t1]\nGo");
+    await clock.advance(2_000);
+    const status = posted()[1];
+    await first.kill();
+    const second = await open({ agent, after: first, isReachable: false });
+    await clock.advance(60_000);
+    second.isReachable = true;
+    await clock.advance(2_000);
+    expect(posted().at(-1)).toMatchObject({
+      text: "[A2A:status task=t1 state=working]\nWorking, run 2",
+      edits: status?.id,
+    });
+    expect(posted().filter(({ edits }) => edits === undefined)).toHaveLength(2);
+  });
+
+  test.each([
+    ["a task", "[A2A:task id=t1]\nPaint"],
+    ["chat", "Paint"],
+  ])(
+    "is followed by one that gets %s again whose task has begun, and does not answer it twice",
+    async (_what, text) => {
+      const first = await open({ agent: asker });
+      const asked = network.say(ALICE, text, DIRECT);
+      await rest();
+      const before = texts();
+      expect(before.at(-1)).toContain("Which colour?");
+      // As if it had been killed before this was stored.
+      await first.harness.engine.records.delete("a2a-lite:memory:agent:served", digest(asked.room, asked.id));
+      await first.kill();
+      const second = await open({ agent: asker, after: first });
+      network.repeat(asked);
+      await clock.advance(60_000);
+      expect(texts()).toEqual(before);
+      const answer = network.say(ALICE, text.replace("Paint", "red"), DIRECT);
+      await clock.advance(10_000);
+      expect(texts().at(-1)).toContain("It is red.");
+      const answered = texts();
+      for (const { id, room } of [asked, answer])
+        await second.harness.engine.records.delete("a2a-lite:memory:agent:served", digest(room, id));
+      await second.kill();
+      await open({ agent: asker, after: second });
+      network.repeat(asked);
+      network.repeat(answer);
+      await clock.advance(60_000);
+      expect(texts()).toEqual(answered);
+    },
+  );
 
   test("is followed by one that knows what it asked", async () => {
     const first = await open({ agent: asker });
@@ -125,6 +231,45 @@ describe("a process that ends in the middle of a task", () => {
     expect(texts()).toEqual(before);
     expect(runs()).toBe(1);
     await second.stop();
+  });
+});
+
+describe("a delivery that follows another before that has ended", () => {
+  test("does not repeat its status", async () => {
+    network = new MemoryNetwork({ clock, abilities: { edits: false } });
+    const stage = await open({ agent: echo });
+    const { deliver } = stage.carrier;
+    const known = { task: "1", contextId: "c", peer: ALICE.id, theirs: "t1" };
+    const address = JSON.stringify({ room: "lobby", direct: false, peer: ALICE, replyTo: "m1", known });
+    const task: Task = { id: "1", contextId: "c", status: { state: "TASK_STATE_WORKING" }, history: [], artifacts: [] };
+    const numbered = [1, 2].map((number) => ({ number, event: { task }, json: "" }));
+    const controllers = [new AbortController(), new AbortController()];
+    const [first, second] = controllers.map(({ signal }, at) => ({
+      record: { id: "answer", taskId: "1", address, cursor: at },
+      scope: { agent: "agent", tenant: "", owner: "alice" },
+      signal,
+      read: async (after: number) => numbered.filter(({ number }) => number === at + 1 && number > after),
+      task: async () => task,
+      hold: async () => true,
+      release: async () => true,
+      retry: async () => "failed" as const,
+      giveUp: async () => true,
+      done: async () => true,
+    }));
+    if (first === undefined || second === undefined || deliver === undefined) throw new Error("expected deliveries");
+    let later = Promise.resolve();
+    const release = async () => {
+      controllers[0]?.abort();
+      later = deliver(second);
+      return true;
+    };
+    await deliver({ ...first, release });
+    await later;
+    expect(texts()).toEqual([
+      "[A2A:ack task=t1]",
+      "[A2A:status task=t1 state=accepted]",
+      "[A2A:status task=t1 state=working]",
+    ]);
   });
 });
 

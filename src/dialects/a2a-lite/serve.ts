@@ -5,7 +5,7 @@ import { EXTENSIONS } from "../../model/extensions.ts";
 import { omitUndefined } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import { isInterrupted, isTerminal, type Task } from "../../model/task.ts";
-import type { DraftFile, Participant, Post } from "../../wire/channel.ts";
+import { ChannelError, type DraftFile, type Participant, type Post } from "../../wire/channel.ts";
 import { toPublicError } from "../shared/errors.ts";
 import type { Admission } from "./admission.ts";
 import { toCardMessage } from "./card.ts";
@@ -14,6 +14,7 @@ import { decodeBody } from "./decode.ts";
 import { readFiles } from "./files.ts";
 import { findMarker } from "./marker.ts";
 import type { LiteMessage, Received } from "./message.ts";
+import { isName, withoutMention } from "./names.ts";
 import { DIALECT_NAME } from "./options.ts";
 import { NOTHING } from "./outcome.ts";
 import { addressOf, type Replies, type ServingTools, toAddress } from "./reply.ts";
@@ -95,7 +96,7 @@ export class ChannelServer {
       this.#options.admission.noteAgent(post.sender);
       return undefined;
     }
-    const to = (parsed.kind === "message" ? parsed.message.to : undefined) ?? nameBeforeMarker(post.text);
+    const to = (parsed.kind === "message" ? parsed.message.to : parsed.to) ?? nameBeforeMarker(post.text);
     const isForOthers = to === undefined ? post.mentions.length > 0 : !isName(to, self);
     if (isForOthers && !post.direct && !post.mentions.includes(self.id)) return undefined;
     if (parsed.kind === "invalid") return { kind: "invalid", problem: parsed.problem, theirs: parsed.task };
@@ -138,10 +139,22 @@ export class ChannelServer {
       case "cancel":
         return this.#cancel(await this.#find(post, asked.theirs), post, asked.theirs);
       case "task":
+        if (await this.#repeats(asked.message.body, received, asked.message)) return;
         return this.#task(asked.message, received);
       case "chat":
+        if (await this.#repeats(asked.text, received, {})) return;
         return this.#chat(asked.text, received);
     }
+  }
+
+  /** Whether an earlier process has taken the post up, and ended before that was stored. What it owed is still owed. */
+  async #repeats(text: string, received: Received, details: TaskDetails): Promise<boolean> {
+    const { post } = received;
+    const known = await this.#conversations.taskOfRequest(post.room, post.id);
+    if (known === undefined || (await this.#get(known.task)) === undefined) return false;
+    // A message that was stored is recognised by its key.
+    if (known.task !== this.#messageId(post)) await this.#continue(text, received, known, details);
+    return true;
   }
 
   async #task(message: TaskMessage, received: Received): Promise<void> {
@@ -190,15 +203,20 @@ export class ChannelServer {
   }
 
   async #continue(text: string, received: Received, known: KnownTask, details: TaskDetails = {}): Promise<void> {
+    const { post } = received;
     const message = { ...(await this.#message(text, received, details)), taskId: known.task };
-    await this.#dispatch(message, known, received.post, details);
+    await this.#conversations.putRequest(post.room, post.id, known);
+    await this.#dispatch(message, known, post, details);
+  }
+
+  #messageId({ id, room }: Post): string {
+    return digest(this.#options.entry.name, room, id);
   }
 
   async #message(text: string, { files, post }: Received, { priority, skill }: TaskDetails): Promise<Message> {
-    const { entry, tools } = this.#options;
-    const parts = [...decodeBody(text), ...(await readFiles(files, tools.clock))];
+    const parts = [...decodeBody(text), ...(await readFiles(files, this.#options.tools.clock))];
     return {
-      messageId: digest(entry.name, post.room, post.id),
+      messageId: this.#messageId(post),
       role: "ROLE_USER",
       parts: parts.length === 0 ? [{ text }] : parts,
       ...((skill !== undefined || priority !== undefined) && { metadata: omitUndefined({ skill, priority }) }),
@@ -277,6 +295,7 @@ export class ChannelServer {
     const to = toAddress(post);
     const key = digest(post.room, post.id, typeof content === "string" ? "chat" : content.type);
     this.#options.outbox.send({ to, content, files, key }).catch((error: unknown) => {
+      if (error instanceof ChannelError && error.code === "rate-limited") return this.#drop("busy");
       this.#options.tools.log.warn({ err: error, channel: this.#options.entry.name }, "An answer could not be posted.");
     });
   }
@@ -305,7 +324,7 @@ export class ChannelServer {
   }
 
   /** Logged once per reason: others like it follow. */
-  #drop(why: "bot" | "peer"): void {
+  #drop(why: "bot" | "peer" | "busy"): void {
     if (this.#logged.has(why)) return;
     this.#logged.add(why);
     const { entry, tools } = this.#options;
@@ -339,21 +358,6 @@ function nameBeforeMarker(text: string): string | undefined {
 
 const NAME_ALONE = /^@?([^\s<>@/:,：，]{1,64})[:,：，]$/;
 
-function isName(text: string, { id, name }: Participant): boolean {
-  const wanted = text.replace(/^@/, "").toLowerCase();
-  return wanted === id.toLowerCase() || wanted === name.toLowerCase();
-}
-
 function reasonOf(error: unknown): string {
   return toPublicError(error).message;
-}
-
-/** Without the name by which the agent was addressed. */
-function withoutMention(text: string, { id, name }: Participant): string {
-  for (const called of [`<@${id}>`, `<@!${id}>`, `@${name}`, `@${id}`, name]) {
-    if (!text.toLowerCase().startsWith(called.toLowerCase())) continue;
-    const rest = text.slice(called.length);
-    if (called !== name || /^[:,，：]/.test(rest)) return rest.replace(/^[:,，：]?\s*/, "").trim();
-  }
-  return text.trim();
 }

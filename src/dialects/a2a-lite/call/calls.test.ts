@@ -225,7 +225,7 @@ describe("a peer without the protocol", () => {
     for (const how of [{ mentions: [CALLER] }, { room: `dm:${CALLER},u-helper` }]) {
       const asked = caller.dispatch(send("Write."), {});
       await helper.next();
-      helper.say("It drips.", how);
+      helper.say(`<@${CALLER}> It drips.`, how);
       await settle();
       await clock.advance(5_000);
       expect(await promptly(asked)).toMatchObject({ task: { artifacts: [{ parts: [{ text: "It drips." }] }] } });
@@ -280,6 +280,21 @@ describe("a peer that is silent", () => {
       "WORKING",
       `FAILED: ${WHERE} sent nothing more about the task for 60 s.`,
     ]);
+  });
+
+  it("may answer while the connection is down", async () => {
+    const { caller, helper, network, stage } = await setUp();
+    const asked = caller.dispatch(send("Write."), {});
+    const id = await helper.nextTask();
+    // What the caller has read before is where the next connection continues.
+    helper.say(`[A2A:ack task=${id}]`);
+    await settle(40);
+    stage.isReachable = false;
+    network.break(CALLER);
+    helper.say(`[A2A:result task=${id} state=completed]\nDone.`);
+    await settle();
+    stage.isReachable = true;
+    expect(await promptly(asked)).toMatchObject({ task: { id, artifacts: [{ parts: [{ text: "Done." }] }] } });
   });
 
   it("cannot be called without a connection, and a message that is given up is not sent later", async () => {
@@ -365,7 +380,7 @@ describe("a card", () => {
     expect((await promptly(asked)).name).toBe("Helper");
     const described = caller.dispatch({ kind: "extended-card" }, {});
     const { id: replyTo } = await helper.next();
-    helper.say("I am Ada. I write:\n- Poems (poem): about rain", { replyTo });
+    helper.say("<@u-agent> I am Ada. I write:\n- Poems (poem): about rain", { replyTo });
     expect(await promptly(described)).toMatchObject({ name: "Ada", skills: [{ id: "poem" }] });
   });
 

@@ -4,14 +4,12 @@ import type { PeerCaller } from "../../carrier.ts";
 import { type PeerAddress, parsePeerAddress } from "../address.ts";
 import type { Received } from "../message.ts";
 import type { CallsTools, ChannelCalls } from "../options.ts";
-import { answeredTask, ChatPeer } from "./peer.ts";
+import { answeredTask, ChatPeer, TASK_ID } from "./peer.ts";
 import { Revival } from "./revival.ts";
 import { createTaskRecords } from "./task-records.ts";
 import { type CallLimits, type CallTools, type DropReason, toCallTimes } from "./tools.ts";
 
 const MAX_PEERS = 1_000;
-/** As `ChatPeer` makes them. */
-const TASK_ID = /^t-[\w-]{16}$/;
 
 /** The calling side of one channel. */
 export function createChannelCalls(tools: CallsTools, limits: CallLimits = {}): ChannelCalls {
@@ -57,6 +55,10 @@ export function createChannelCalls(tools: CallsTools, limits: CallLimits = {}): 
 
   return {
     take,
+    stored: async () => {
+      await revival.done();
+      await records.written();
+    },
     peer: (address): PeerCaller | undefined => findPeer(parsePeerAddress(address)),
     close: () => {
       for (const peer of peers.values()) peer.close();

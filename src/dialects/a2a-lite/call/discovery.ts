@@ -4,6 +4,7 @@ import type { AgentCard } from "../../../model/card.ts";
 import { ProtocolError } from "../../../model/errors.ts";
 import type { Post, PostFile } from "../../../wire/channel.ts";
 import type { LiteMessage, Received } from "../message.ts";
+import { withoutMention } from "../names.ts";
 import { MAX_CARD_BYTES, readCard } from "../read-card.ts";
 import type { CallTools } from "./tools.ts";
 
@@ -19,7 +20,7 @@ interface Asked {
 }
 
 interface DiscoveryOptions {
-  readonly tools: Pick<CallTools, "clock" | "times">;
+  readonly tools: Pick<CallTools, "clock" | "self" | "times">;
   /** The peer and its room, for error messages. */
   readonly where: string;
   /** Where the peer can be called. */
@@ -60,7 +61,10 @@ export class Discovery {
     const asked = this.#asked;
     const isAnswer = post.replyTo === undefined ? isForUs : post.replyTo === asked?.post;
     if (asked?.post === undefined || !isAnswer) return false;
-    asked.resolve(readCard(post.text, [], { address: this.#options.address, name: post.sender.name }));
+    const { address, tools } = this.#options;
+    const own = tools.self();
+    const text = own === undefined ? post.text : withoutMention(post.text, own);
+    asked.resolve(readCard(text, [], { address, name: post.sender.name }));
     return true;
   }
 

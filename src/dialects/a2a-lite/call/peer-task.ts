@@ -18,6 +18,7 @@ import { createDeferred } from "../../../wire/link.ts";
 import { FrameQueue } from "../../shared/frame-queue.ts";
 import { decodeBody } from "../decode.ts";
 import type { LiteMessage, LiteState, Received } from "../message.ts";
+import { withoutMention } from "../names.ts";
 import { toTaskState } from "../states.ts";
 import { type Answer, decodeAnswer, UNVERIFIED } from "./decode-answer.ts";
 import type { CallTools, DropReason } from "./tools.ts";
@@ -241,7 +242,9 @@ export class PeerTask {
 
   #endWithProse(): void {
     const posts = [...this.#prose.values()];
-    const text = posts.map(({ parsed, post }) => (parsed.kind === "chat" ? parsed.text : post.text)).join("\n");
+    const own = this.#options.tools.self();
+    const texts = posts.map(({ parsed, post }) => (parsed.kind === "chat" ? parsed.text : post.text));
+    const text = texts.map((one) => (own === undefined ? one : withoutMention(one, own))).join("\n");
     void this.#end("completed", { text, files: posts.flatMap(({ files }) => files), isUnverified: true });
   }
 

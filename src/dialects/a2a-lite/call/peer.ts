@@ -22,6 +22,8 @@ import type { CallTools } from "./tools.ts";
 const MAX_OPEN = 1_000;
 /** Tasks that have ended, or wait for an answer of the caller. */
 const MAX_SETTLED = 200;
+/** As `ChatPeer` makes them. */
+export const TASK_ID = /^t-[\w-]{16}$/;
 
 interface PeerOptions {
   readonly address: PeerAddress;
@@ -114,7 +116,7 @@ export class ChatPeer implements PeerCaller {
     if (taskId === undefined && this.#open.size >= MAX_OPEN) {
       throw new ProtocolError("RESOURCE_EXHAUSTED", statusText("peerBusy"));
     }
-    const task = taskId === undefined ? this.#create(input) : await this.find(taskId);
+    const task = taskId === undefined ? this.#create(input) : await this.find(taskId, { orBuild: true });
     if (task.isEnded) {
       throw new ProtocolError("UNSUPPORTED_OPERATION", "The task has ended.", { metadata: { taskId: task.id } });
     }
@@ -138,7 +140,7 @@ export class ChatPeer implements PeerCaller {
   }
 
   async #cancel(id: string, signal: AbortSignal | undefined): Promise<Task> {
-    const task = await this.find(id);
+    const task = await this.find(id, { orBuild: true });
     const metadata = { taskId: id };
     if (task.isEnded) throw new ProtocolError("TASK_NOT_CANCELABLE", "The task has ended.", { metadata });
     const { clock, times } = this.#options.tools;
@@ -160,18 +162,22 @@ export class ChatPeer implements PeerCaller {
     return this.#build(deriveId("t", ids.task()), message.contextId ?? ids.context());
   }
 
-  /** Also one of an earlier process. */
-  async find(id: string): Promise<PeerTask> {
+  /**
+   * Also one of an earlier process. `orBuild`: of one that this process knows nothing of, the peer may know more: whether
+   * it is this participant's.
+   */
+  async find(id: string, { orBuild = false } = {}): Promise<PeerTask> {
     const known = this.findTask(id);
     if (known !== undefined) return known;
     const { address, records } = this.#options;
     const record = await records.read(id);
     const present = this.findTask(id);
     if (present !== undefined) return present;
-    if (record?.peer !== address.peer || record.room !== address.room) throw taskNotFound(id);
-    const task = this.#build(id, record.contextId);
+    const isUnknown = record === undefined && orBuild && TASK_ID.test(id) && this.#open.size < MAX_OPEN;
+    if (!isUnknown && (record?.peer !== address.peer || record.room !== address.room)) throw taskNotFound(id);
+    const task = this.#build(id, record?.contextId ?? this.#options.tools.ids.context());
     this.#open.set(id, task);
-    task.resume(record.posts, record.last);
+    if (record !== undefined) task.resume(record.posts, record.last);
     return task;
   }
 

@@ -20,6 +20,7 @@ export class Revival {
   readonly #options: RevivalOptions;
   /** By task, in the order of their arrival. */
   readonly #waiting = new Map<string, Received[]>();
+  readonly #reviving = new Set<Promise<void>>();
 
   constructor(options: RevivalOptions) {
     this.#options = options;
@@ -35,7 +36,13 @@ export class Revival {
     waiting.push(received);
     if (waiting.length > 1) return;
     this.#waiting.set(task, waiting);
-    void this.#revive(task);
+    const revived: Promise<void> = this.#revive(task).finally(() => this.#reviving.delete(revived));
+    this.#reviving.add(revived);
+  }
+
+  /** Resolves when the tasks of all messages so far have got them. */
+  async done(): Promise<void> {
+    await Promise.all(this.#reviving);
   }
 
   /** A reply without a marker, to a post of this participant or of any other. */

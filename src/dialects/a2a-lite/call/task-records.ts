@@ -26,6 +26,8 @@ export interface TaskRecords {
   /** Id of the task that a post is about. */
   findByPost(room: string, post: string): Promise<string | undefined>;
   write(id: string, record: TaskRecord): Promise<void>;
+  /** Resolves when all that was written so far is stored, or failed to be. */
+  written(): Promise<void>;
 }
 
 export function createTaskRecords({ entry, host, log }: CallsTools): TaskRecords {
@@ -34,6 +36,22 @@ export function createTaskRecords({ entry, host, log }: CallsTools): TaskRecords
   const posts = `${tasks}:posts`;
   const options = { ttlMs: TTL_MS, keep: MAX_RECORDS };
   const keyOf = (room: string, post: string) => JSON.stringify([room, post]);
+  const writing = new Set<Promise<void>>();
+
+  async function write(id: string, record: TaskRecord): Promise<void> {
+    const whole = JSON.stringify(record);
+    const { last: _long, ...short } = record;
+    const value = whole.length <= MAX_LENGTH ? whole : JSON.stringify(short);
+    const newest = record.posts.at(-1);
+    try {
+      await records.put({ space: tasks, key: id, value, ...options });
+      if (newest === undefined || record.last !== undefined) return;
+      await records.put({ space: posts, key: keyOf(record.room, newest), value: id, ...options });
+    } catch (error) {
+      log.warn({ channel: entry.name, err: error }, "A task at an agent in a chat channel could not be stored.");
+    }
+  }
+
   return {
     async read(id) {
       const text = await records.record(tasks, id);
@@ -41,18 +59,13 @@ export function createTaskRecords({ entry, host, log }: CallsTools): TaskRecords
       return isObject(value) ? (value as TaskRecord & typeof value) : undefined;
     },
     findByPost: (room, post) => records.record(posts, keyOf(room, post)),
-    async write(id, record) {
-      const whole = JSON.stringify(record);
-      const { last: _long, ...short } = record;
-      const value = whole.length <= MAX_LENGTH ? whole : JSON.stringify(short);
-      const newest = record.posts.at(-1);
-      try {
-        await records.put({ space: tasks, key: id, value, ...options });
-        if (newest === undefined || record.last !== undefined) return;
-        await records.put({ space: posts, key: keyOf(record.room, newest), value: id, ...options });
-      } catch (error) {
-        log.warn({ channel: entry.name, err: error }, "A task at an agent in a chat channel could not be stored.");
-      }
+    write(id, record) {
+      const written: Promise<void> = write(id, record).finally(() => writing.delete(written));
+      writing.add(written);
+      return written;
+    },
+    async written() {
+      await Promise.all(writing);
     },
   };
 }

@@ -32,6 +32,8 @@ export interface RawPost {
 }
 
 interface NetworkOptions {
+  /** Posts that were not acknowledged are delivered again. */
+  readonly acknowledgements?: boolean;
   readonly clock: Clock;
   readonly abilities?: Partial<ChannelAbilities>;
   /** Participants get their own posts, too. */
@@ -71,6 +73,8 @@ export class MemoryNetwork {
   readonly #connections = new Set<MemoryChannel>();
   readonly #members = new Map<string, Member>();
   readonly #keys = new Map<string, string>();
+  /** Ids of posts by participant. */
+  readonly #unacknowledged = new Map<string, Set<string>>();
 
   constructor(options: NetworkOptions) {
     this.#options = options;
@@ -81,12 +85,17 @@ export class MemoryNetwork {
   open(member: Member, cursors: ReadonlyMap<string, string> = new Map()): Channel {
     this.#members.set(member.id, member);
     const channel = new MemoryChannel(this, member, (closed) => this.#connections.delete(closed));
+    const unacknowledged = this.unacknowledged(member.id);
     const replayed = this.posts.slice(this.posts.length - (this.#options.replays ?? 0));
     const missed = this.posts.filter(({ id, room }) => {
       const cursor = cursors.get(room);
       return cursor !== undefined && this.abilities.history && Number(id.slice(1)) > Number(cursor.slice(1));
     });
-    for (const post of this.posts) if (replayed.includes(post) || missed.includes(post)) this.#deliver(channel, post);
+    for (const post of this.posts) {
+      if (replayed.includes(post) || missed.includes(post) || unacknowledged.includes(post.id)) {
+        this.#deliver(channel, post);
+      }
+    }
     this.#connections.add(channel);
     return channel;
   }
@@ -119,6 +128,15 @@ export class MemoryNetwork {
   /** Every connection gets this post again. */
   repeat(post: RawPost): void {
     for (const channel of this.#connections) this.#deliver(channel, post);
+  }
+
+  /** Ids of the posts that a participant has got and not acknowledged. */
+  unacknowledged(id: string): readonly string[] {
+    return [...(this.#unacknowledged.get(id) ?? [])];
+  }
+
+  acknowledge(member: Member, post: Post): void {
+    this.#unacknowledged.get(member.id)?.delete(post.id);
   }
 
   /** Raw texts of one participant, edits included. */
@@ -186,6 +204,9 @@ export class MemoryNetwork {
     const { seesBots } = this.abilities;
     const isAddressed = isDirect || raw.mentions.includes(member.id);
     if (sender.bot && !isOwn && (seesBots === "none" || (seesBots === "mentions" && !isAddressed))) return;
+    if (this.#options.acknowledgements === true) {
+      this.#unacknowledged.set(member.id, new Set([...this.unacknowledged(member.id), raw.id]));
+    }
     const { by, files, at, ...rest } = raw;
     const verified = this.#options.verified ?? true;
     channel.push({
@@ -250,6 +271,10 @@ class MemoryChannel implements Channel {
   async post(draft: PostDraft): Promise<{ readonly id: string }> {
     this.#checkOpen();
     return { id: this.#network.accept(this.member, draft) };
+  }
+
+  acknowledge(post: Post): void {
+    this.#network.acknowledge(this.member, post);
   }
 
   push(post: Post): void {

@@ -25,6 +25,8 @@ interface StageOptions extends Partial<Pick<ChannelEntry, "allowPeers" | "allowB
   readonly after?: Stage;
   /** Shares its clock with others on the network. */
   readonly clock?: FakeClock;
+  /** Default: true. */
+  readonly isReachable?: boolean;
 }
 
 const LIMITS = { maxDepth: 64, maxValues: 200_000, maxParts: 100, keepAliveMs: 60_000 };
@@ -34,13 +36,14 @@ export class Stage {
   readonly carrier: Carrier<Channel>;
   readonly lines: string[] = [];
   /** Losses of connection are noticed at once; the test says when the next one comes. */
-  isReachable = true;
+  isReachable: boolean;
   readonly #stop = new AbortController();
   #endRoute = async (): Promise<void> => {};
 
   private constructor(harness: Harness, network: MemoryNetwork, options: StageOptions) {
     this.harness = harness;
-    const { allowBots = false, allowPeers = ["*"], as = AGENT, calls, rooms } = options;
+    const { allowBots = false, allowPeers = ["*"], as = AGENT, calls, isReachable = true, rooms } = options;
+    this.isReachable = isReachable;
     const note = (fields: object, message: string): void =>
       void this.lines.push(`${message} ${JSON.stringify(fields)}`);
     const log: Log = { debug: note, info: note, warn: note, error: note };
@@ -124,12 +127,13 @@ export class Stage {
     const [connection] = this.carrier.open ?? [];
     if (connection === undefined) return;
     const { signal } = this.#stop;
-    while (!signal.aborted) {
+    for (;;) {
+      while (!this.isReachable && !signal.aborted) await settle(1);
+      if (signal.aborted) return;
       const channel = await connection.dial(signal);
       signal.addEventListener("abort", () => channel.close(), { once: true });
       await connection.converse(channel);
       channel.close();
-      while (!this.isReachable && !signal.aborted) await settle(1);
     }
   }
 }
