@@ -6,6 +6,7 @@ import type { CardVerification } from "../../auth/signatures/verify-card.ts";
 import { verifyCardSignatures } from "../../client/card/verify-card.ts";
 import { toSignedForm } from "../../client/dialects.ts";
 import { ConnectionError } from "../../client/errors.ts";
+import type { ChosenInterface } from "../../client/options.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { type JsonObject, type JsonValue, omitUndefined } from "../../model/json.ts";
@@ -71,23 +72,23 @@ async function fetchExtendedCard(session: Session, card: AgentCard): Promise<Age
 }
 
 /** The interface that other commands would use. Having none is shown, and is not an error of this command. */
-async function describeSelectedInterface({ cardUrl, settings }: Session, card: AgentCard): Promise<string> {
+async function describeSelectedInterface(session: Session, card: AgentCard): Promise<string> {
+  const { cardUrl, chatPeer, settings } = session;
+  if (chatPeer !== undefined) return describeChosen(chatPeer.interface);
   const { chooseInterfaces: chooseSupported } = await import("../../client/card/choose-interface.ts");
   try {
     const allowed = { ...card, supportedInterfaces: chooseInterfaces(card, settings) };
     const [{ interface: chosen }] = chooseSupported(allowed, { dialect: settings.dialect, cardUrl }).candidates;
-    const { binding, tenant, url, version } = chosen;
-    return describeInterface({
-      protocolBinding: binding,
-      protocolVersion: version,
-      url,
-      ...omitUndefined({ tenant }),
-    });
+    return describeChosen(chosen);
   } catch (error) {
     if (ConnectionError.is(error)) return "none that is supported";
     if (ProtocolError.is(error)) return `none without ${flagsForOlder(card).join(" or ") || "another --a2a-version"}`;
     throw error;
   }
+}
+
+function describeChosen({ binding, tenant, url, version }: ChosenInterface): string {
+  return describeInterface({ protocolBinding: binding, protocolVersion: version, url, ...omitUndefined({ tenant }) });
 }
 
 /** Exits with 0 only if a trusted key signed the card. */

@@ -15,6 +15,7 @@ import { quoteForShell, safeText } from "../render/text.ts";
 import type { FlagValues } from "../settings/definitions.ts";
 import { findSettingFiles } from "../settings/files.ts";
 import { readSettings, type Settings } from "../settings/read.ts";
+import { connectToChatPeer, isChatAddress } from "./chat-peer.ts";
 import { canonicalBinding, chooseInterfaces, offersBinding } from "./choose-interfaces.ts";
 import { createExchangeLog, readTlsOptions, readTrustOptions } from "./connect-options.ts";
 import {
@@ -51,6 +52,8 @@ export interface Session {
   tasksCanBeRead: boolean;
   /** The task being followed, so that an interrupted command can print how to continue. */
   followedTask: FollowedTask | undefined;
+  /** The agent, if it is a participant of a chat room. */
+  chatPeer: RemoteAgent | undefined;
 }
 
 export async function withSession<T>(
@@ -77,6 +80,7 @@ export async function withSession<T>(
     tls: undefined,
     tasksCanBeRead: true,
     followedTask: undefined,
+    chatPeer: undefined,
   };
   if (options.timeoutCoversAll !== false) session.stop.startTimer(settings.timeoutMs);
   session.stop.listenForInterrupt();
@@ -87,6 +91,7 @@ export async function withSession<T>(
   } finally {
     session.progress.stop();
     session.stop.dispose();
+    await session.chatPeer?.close();
   }
 }
 
@@ -104,10 +109,14 @@ export async function resolveCard(session: Session): Promise<FetchedCard> {
   if (settings.agentCard === undefined) {
     throw usageError(
       "The agent is missing.",
-      "Set -a/--agent-card or A2ACLI_AGENT_CARD to a host, a URL, a file, or a name or skill:<id> of a registry.",
+      "Set -a/--agent-card or A2ACLI_AGENT_CARD to a host, a URL, a file, a name or skill:<id> of a registry, or a2a-lite:<network>/<room>#<participant>.",
     );
   }
   if (settings.insecure) disableCertificateChecks(session);
+  if (isChatAddress(settings.agentCard)) {
+    const { card } = await connectToChatPeer(session, settings.agentCard);
+    return { card, url: settings.agentCard, raw: JSON.stringify(card) };
+  }
   const tls = await readTlsOptions(settings);
   session.tls = tls && withoutCertificate(tls);
   const { fetchCard } = await import("../../client/index.ts");
@@ -176,6 +185,7 @@ function resolveInterfaceUrls(card: AgentCard, base: string): AgentCard {
 
 export async function openAgent(session: Session): Promise<RemoteAgent> {
   const { card } = await resolveCard(session);
+  if (session.chatPeer !== undefined) return session.chatPeer;
   const agent = await connectTo(session, card);
   for (const uri of requiredExtensions(card)) {
     if (!OWN_EXTENSIONS.has(uri))

@@ -25,7 +25,7 @@ export const SETTINGS = {
   agentCard: {
     flags: "-a, --agent-card <ref>",
     description:
-      "the agent: a host, a base URL, the URL of its card, a file with the card, or its name, its id or skill:<id> in a registry",
+      "the agent: a host, a base URL, the URL of its card, a file with the card, its name, its id or skill:<id> in a registry, or a2a-lite:<network>/<room>#<participant>",
   },
   registry: {
     flags: "--registry <url>",

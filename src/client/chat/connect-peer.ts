@@ -211,13 +211,20 @@ async function dispatch<O extends Operation>(
     const stream: FrameStream = follow(outcome as FrameStream, joined);
     return stream as OutcomeOf<O>;
   } catch (error) {
-    if (!joined.signal.aborted) throw error;
+    if (!joined.signal.aborted) throw explainMissing(error, operation.kind);
     const code = late?.aborted === true ? "timeout" : "aborted";
     const message = code === "timeout" ? `No answer within ${timeoutMs} ms.` : "The call was aborted.";
     throw new ConnectionError(code, message, { cause: error });
   } finally {
     if (!isFollowed) joined.release();
   }
+}
+
+/** There is no message that asks for a task. */
+function explainMissing(error: unknown, kind: Operation["kind"]): unknown {
+  if (!ProtocolError.is(error) || error.code !== "TASK_NOT_FOUND" || kind === "cancel") return error;
+  const text = "Task not found. In A2A-Lite only the process that sent a task can follow it.";
+  return new ProtocolError("TASK_NOT_FOUND", text, { cause: error });
 }
 
 /** Ends a pending read when the signal is aborted. */

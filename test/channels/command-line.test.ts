@@ -1,0 +1,80 @@
+/** Agents in a chat room are called from the command line, over an account that ./dragoman.yaml has. */
+
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, expect, it } from "vitest";
+import { startMatrixServer } from "../../src/channels/testing/matrix-server.ts";
+import { runCli, stopAll } from "../../src/cli/testing/run-cli.ts";
+import { closeLater, createFolder } from "../support/lifecycle.ts";
+import { startInRoom } from "./stage.ts";
+import { translator } from "./translator.ts";
+
+const ROOM = "!team:sim";
+const ADDRESS = `a2a-lite:matrix/${ROOM}#@agent:sim`;
+
+afterAll(stopAll);
+
+async function open() {
+  const server = await startMatrixServer({ rate: { burst: 1_000, perSecond: 1_000 } });
+  closeLater(() => server.close());
+  const account = (name: string) => ({ homeserver: server.url, token: server.register(name), rooms: [ROOM] });
+  const [agent, me] = [account("agent"), account("me")];
+  server.createRoom({ id: ROOM, members: ["@agent:sim", "@me:sim", "@person:sim"] });
+  await startInRoom({
+    agents: { translator },
+    channels: [{ matrix: agent, agent: "translator", allowPeers: ["@me:sim"], allowBots: true }],
+  });
+  const workingDirectory = createFolder();
+  const configure = (settings: object) =>
+    writeFileSync(
+      join(workingDirectory, "dragoman.yaml"),
+      `agents: { echo: { use: echo } }\nchannels: [${JSON.stringify({ ...settings, agent: "echo" })}]\n`,
+    );
+  configure({ matrix: me });
+  const run = (...words: readonly string[]) => runCli([...words, "-a", ADDRESS], { workingDirectory });
+  return { configure, me, run, server };
+}
+
+it("its card is shown, a task is sent, answered, left and cancelled", async () => {
+  const { run, server } = await open();
+  const card = await run("card", "get");
+  expect(card).toMatchObject({ code: 0, stderr: "" });
+  expect(card.stdout).toContain("Translator");
+  expect(card.stdout).toContain(ADDRESS);
+  expect(card.stdout).not.toContain("none that is supported");
+
+  const asked = await run("send", "Translate the report.");
+  expect(asked.stdout + asked.stderr).toContain("Into which language?");
+  const bodies = () => server.messages.map(({ content }) => String(content.body)).join("\n");
+  const [, task = ""] = /\[A2A:task id=(t-[\w-]+)/.exec(bodies()) ?? [];
+
+  const left = await run("task", "get", task);
+  expect(left.code).not.toBe(0);
+  expect(left.stderr).toContain("In A2A-Lite only the process that sent a task can follow it.");
+
+  const cancelled = await run("task", "cancel", task);
+  expect(cancelled).toMatchObject({ code: 0 });
+  expect(bodies()).toContain(`[A2A:result task=${task} state=cancelled`);
+
+  const again = await run("send", "Translate the report.");
+  expect(again.stdout + again.stderr).toContain("Into which language?");
+  const [, other = ""] = /\[A2A:task id=(t-[\w-]+)/.exec(bodies().slice(bodies().indexOf("state=cancelled"))) ?? [];
+  const answered = await run("send", "French", "--task-id", other);
+  expect(answered).toMatchObject({ code: 0, stdout: expect.stringContaining("In French:") });
+  expect(answered.stdout).toContain("report.txt");
+});
+
+it("says what is missing", async () => {
+  const { configure, me, run } = await open();
+  configure({ matrix: { ...me, rooms: ["!other:sim"] } });
+  const elsewhere = await run("send", "Hello");
+  expect(elsewhere.code).toBe(2);
+  expect(elsewhere.stderr).toContain(`./dragoman.yaml has no account of matrix that is in ${ROOM}`);
+  expect(elsewhere.stderr).toContain("dragoman channels show matrix");
+  const none = await runCli(["send", "Hello", "-a", ADDRESS], { workingDirectory: createFolder() });
+  expect(none.code).toBe(2);
+  expect(none.stderr).toContain("./dragoman.yaml has no account of matrix, over which the agent could be called.");
+  const malformed = await runCli(["send", "Hello", "-a", "a2a-lite:matrix"], { workingDirectory: createFolder() });
+  expect(malformed.code).toBe(2);
+  expect(malformed.stderr).toContain("a2a-lite:<network>/<room>#<participant>");
+});
