@@ -123,6 +123,8 @@ const STORE_HINTS = {
   "in-use": "Stop the process that uses the store, or point --store elsewhere.",
   "not-a-database": "The file is something else. Check --store.",
   unavailable: "Check the address and whether the driver is installed; dragoman doctor shows more.",
+  unreachable: "Check that PostgreSQL runs there and that this machine may connect to it.",
+  login: "Check the user and the password in the store's URL, and pg_hba.conf of the server.",
   full: "Free some space on the disk.",
   "read-only": "Make the folder of the store writable, or point --store elsewhere.",
   damaged: "dragoman doctor --deep names what is damaged; restore the file from a backup.",

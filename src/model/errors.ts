@@ -77,6 +77,11 @@ export class ProtocolError extends Error {
   }
 }
 
+/** Whether something that the server depends on is away and may be back in a while, such as its database. */
+export function isTemporary(error: unknown): boolean {
+  return error instanceof Error && "temporary" in error && error.temporary === true;
+}
+
 /** The same refusal with how to authenticate. */
 export function withChallenge(error: ProtocolError, challenge: string | undefined): ProtocolError {
   if (challenge === undefined || error.challenge !== undefined) return error;

@@ -19,6 +19,7 @@ export const STATUS_TEXTS = {
   programEnded: "The agent's program was ended by {}.",
   programTooLong: "The agent's program wrote more than {} characters of output.",
   internalError: "The agent could not answer because of an internal error.",
+  temporarilyUnavailable: "The server cannot answer at the moment; try again later.",
   answerBrokeOff: "The agent's answer broke off.",
   answerTooLong: "The agent returned more than {} characters.",
   answerTooManyEvents: "The agent sent more than {} events.",

@@ -49,7 +49,8 @@ const SPACE = "registry:changes";
 /** Changes that are kept, for watchers that come back. */
 export const KEPT_CHANGES = 2_000;
 const PAGE = 500;
-const OVERLAP_MS = 5_000;
+/** Numbers that a node may have reserved and written in another order. */
+const OVERLAP = 100;
 /** Numbers sort as text. */
 const toKey = (number: number) => String(number).padStart(16, "0");
 
@@ -64,6 +65,8 @@ export class ChangeLog {
   /** Numbers of changes that are being written, and the highest of them. */
   readonly #writing = new Set<number>();
   #reserved = 0;
+  /** Taken in, and not yet returned by `readNew`. */
+  readonly #foreign: Change[] = [];
   readonly #watchers = new Set<() => void>();
   #closed = false;
 
@@ -81,17 +84,26 @@ export class ChangeLog {
   }
 
   async open(): Promise<void> {
+    this.#kept = [];
     let after: string | undefined;
     for (;;) {
       const page = await this.#records.records(SPACE, { limit: PAGE, ...omitUndefined({ after }) });
       this.#take(page.flatMap(({ value }) => parseChange(value) ?? []));
-      after = page.at(-1)?.key;
+      after = page.at(-1)?.key ?? after;
       if (page.length < PAGE) break;
     }
     const newest = this.#kept.at(-1);
-    if (newest === undefined) return;
-    this.#last = newest.number;
-    this.#floor = this.#kept.length < KEPT_CHANGES ? 0 : (this.#kept[0]?.number ?? 0);
+    if (newest !== undefined) {
+      this.#last = newest.number;
+      this.#floor = this.#kept.length < KEPT_CHANGES ? 0 : (this.#kept[0]?.number ?? 0);
+    } else if (after === undefined) {
+      // All nodes count from where the first one began, whatever their clocks say.
+      const record = { space: SPACE, key: toKey(this.#last), value: "null", ifValue: null };
+      await this.#records.put(record);
+    } else {
+      this.#last = Number(after) || this.#last;
+      this.#floor = this.#last;
+    }
   }
 
   /** Watchers are told once it is stored. */
@@ -102,37 +114,55 @@ export class ChangeLog {
       ...{ kind, id, identifier: identifierOf(entry), displayName: card.name, health, owner, visibility, at },
       ...(before !== visibility && { visibilityBefore: before }),
     };
-    let number = Math.max(this.#last + 1, this.#reserved + 1, at);
     for (;;) {
+      const number = Math.max(this.#last, this.#reserved) + 1;
       this.#reserved = number;
       this.#writing.add(number);
       const change = { number, ...about };
       const record = { space: SPACE, key: toKey(number), value: JSON.stringify(change), keep: KEPT_CHANGES };
       try {
         if (await this.#records.put({ ...record, ifValue: null })) {
+          // Watchers are not told of it before what others have written below it.
+          if (number > this.#last + 1) await this.prepare();
           this.#take([change]);
           return;
         }
       } finally {
         this.#writing.delete(number);
       }
-      number = Math.max(number, this.#reserved) + 1;
+      await this.prepare();
     }
   }
 
-  /** Reads what other nodes have written; returns it. */
+  /**
+   * To be called before `append`: the next number is then above all that other nodes have written, which read on from
+   * the highest they know.
+   */
+  async prepare(): Promise<void> {
+    this.#foreign.push(...(await this.#readAfter(this.#last)));
+  }
+
+  /** Reads what other nodes have written; returns what was not returned before. */
   async readNew(): Promise<readonly Change[]> {
-    // A number is hardly above the time, and another node may have written an earlier one a moment later.
-    let after: string | undefined = toKey(Math.max(0, this.#last - OVERLAP_MS));
+    // What this node wrote last may be above what another one wrote a moment before.
+    const read = await this.#readAfter(Math.max(0, this.#last - OVERLAP));
+    return [...this.#foreign.splice(0), ...read];
+  }
+
+  /** Takes in what is not known, and not being written here. */
+  async #readAfter(number: number): Promise<readonly Change[]> {
+    let after = toKey(number);
     const read: Change[] = [];
     for (let isLast = false; !isLast; ) {
-      const page = await this.#records.records(SPACE, { limit: PAGE, ...omitUndefined({ after }) });
+      const page = await this.#records.records(SPACE, { limit: PAGE, after });
       read.push(...page.flatMap(({ value }) => parseChange(value) ?? []));
-      after = page.at(-1)?.key;
+      after = page.at(-1)?.key ?? after;
       isLast = page.length < PAGE;
     }
-    const known = new Set(this.#kept.map(({ number }) => number));
-    const changes = read.filter(({ number }) => !known.has(number) && !this.#writing.has(number));
+    this.#reserved = Math.max(this.#reserved, Number(after));
+    if (read.length === 0) return read;
+    const known = new Set(this.#kept.map((change) => change.number));
+    const changes = read.filter((change) => !known.has(change.number) && !this.#writing.has(change.number));
     this.#take(changes);
     return changes;
   }

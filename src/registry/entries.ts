@@ -45,7 +45,11 @@ export class Entries {
 
   /** Resolves when all that is stored was read. */
   open(): Promise<void> {
-    this.#loaded = this.#load();
+    this.#loaded ??= this.#load().catch((error: unknown) => {
+      // The store may be there again for the next one who asks.
+      this.#loaded = undefined;
+      throw error;
+    });
     return this.#loaded;
   }
 
@@ -99,13 +103,17 @@ export class Entries {
 
   /** To be awaited before anything is read: the agents of the server are as they are now. */
   async ready(): Promise<void> {
-    await this.#loaded;
+    await this.open();
     for (const entry of this.#options.serverEntries()) {
       const known = this.#serverEntries.get(entry.id);
       if (known === entry) continue;
       this.#serverEntries.set(entry.id, entry);
       this.index.put(entry);
-      if (known !== undefined) void this.changes.append("updated", entry).catch(() => {});
+      if (known === undefined) continue;
+      void this.changes
+        .prepare()
+        .then(() => this.changes.append("updated", entry))
+        .catch(() => {});
     }
   }
 
@@ -172,6 +180,7 @@ export class Entries {
       const changed = change(before);
       if (changed === undefined) return before;
       const { entry, kind } = changed;
+      if (kind !== undefined) await this.changes.prepare();
       // Both in one commit. A change that is told although another writer was first does no harm.
       const [written] = await Promise.all([
         records.put({ space: SPACE, key: id, value: JSON.stringify(entry), ifValue: text ?? null }),
@@ -185,6 +194,7 @@ export class Entries {
   }
 
   async remove(entry: RegistryEntry): Promise<void> {
+    await this.changes.prepare();
     await Promise.all([this.#options.records.delete(SPACE, entry.id), this.changes.append("removed", entry)]);
     this.#drop(entry.id);
   }

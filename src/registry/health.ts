@@ -25,21 +25,17 @@ const RETRY_MS = 30_000;
 export type Age = Health | "gone";
 
 /**
- * An entry without heartbeats is stale after its ttl, dead after twice, gone after three times that. `since` is when this
- * process began: what could not be received before is not missed.
+ * An entry without heartbeats is stale after its ttl, dead after twice, gone after three times that. `heardAt` is when
+ * this process learnt of the last one, or began: the clock of another node that received it may be wrong.
  */
-export function ageOf(entry: RegistryEntry, now: number, since: number, times: RegistryTimes): Age {
-  const { expiresAt, ttlMs, failures, failingSince = now, source, probe } = entry;
-  const late = expiresAt === undefined || ttlMs === undefined ? -1 : (now - expiryOf(expiresAt, ttlMs, since)) / ttlMs;
+export function ageOf(entry: RegistryEntry, now: number, heardAt: number, times: RegistryTimes): Age {
+  const { ttlMs, failures, failingSince = now, source, probe } = entry;
+  const late = ttlMs === undefined ? -1 : (now - (heardAt + ttlMs)) / ttlMs;
   const failing = failures === 0 ? -1 : now - failingSince;
   if (late >= 2 || failing >= times.goneAfterMs) return "gone";
   if (late >= 1 || failing >= times.deadAfterMs) return "dead";
   if (late >= 0 || failures >= STALE_AFTER_FAILURES) return "stale";
   return source === "inline" && ttlMs === undefined && !probe ? "unknown" : "up";
-}
-
-function expiryOf(expiresAt: number, ttlMs: number, since: number): number {
-  return Math.max(expiresAt, since + ttlMs);
 }
 
 export function isChecked({ source, probe }: RegistryEntry): boolean {
@@ -55,13 +51,15 @@ export function nextCheckAt(entry: RegistryEntry, times: RegistryTimes, spread: 
 }
 
 /** When its age changes next, if nothing happens. */
-export function nextAgeAt(entry: RegistryEntry, now: number, since: number, times: RegistryTimes): number | undefined {
-  const { expiresAt, ttlMs, failures, failingSince = now } = entry;
+export function nextAgeAt(
+  entry: RegistryEntry,
+  now: number,
+  heardAt: number,
+  times: RegistryTimes,
+): number | undefined {
+  const { ttlMs, failures, failingSince = now } = entry;
   const candidates: number[] = [];
-  if (expiresAt !== undefined && ttlMs !== undefined) {
-    const expiry = expiryOf(expiresAt, ttlMs, since);
-    candidates.push(expiry, expiry + ttlMs, expiry + 2 * ttlMs);
-  }
+  if (ttlMs !== undefined) candidates.push(heardAt + ttlMs, heardAt + 2 * ttlMs, heardAt + 3 * ttlMs);
   if (failures > 0) candidates.push(failingSince + times.deadAfterMs, failingSince + times.goneAfterMs);
   const future = candidates.filter((time) => time > now);
   return future.length === 0 ? undefined : Math.min(...future);

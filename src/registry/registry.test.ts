@@ -332,6 +332,64 @@ it("follows another node that has more changes than are read at a time", async (
   expect(await other.list("alice", parseListRequest(""))).toMatchObject({ total: 1_200 });
 });
 
+describe("nodes whose clocks are minutes apart", () => {
+  const apart = (clock: FakeClock, ms: number) => ({
+    now: () => clock.now() + ms,
+    after: (milliseconds: number, run: () => void) => clock.after(milliseconds, run),
+  });
+
+  it.each([-10 * MINUTE, 10 * MINUTE])("tell each other of every change, in one order (%s ms)", async (ms) => {
+    const { clock, records, registry } = start();
+    const other = createRegistry({ clock: apart(clock, ms), records });
+    const watchers = [await watch(registry, "alice"), await watch(other, "alice")];
+    const names: string[] = [];
+    for (let round = 0; round < 5; round++) {
+      for (const [at, node] of [registry, other, registry].entries()) {
+        await node.register("alice", inline(`A${round}${at}`));
+        names.push(`A${round}${at}`);
+      }
+      await clock.advance(3 * SECOND);
+    }
+    for (const watcher of watchers) expect(watcher.kinds()).toEqual(names.map(() => "registered"));
+    expect(await namesOf(other, "alice")).toEqual(names);
+    expect(await namesOf(registry, "alice")).toEqual(names);
+  });
+
+  it.each([-10 * MINUTE, 10 * MINUTE])(
+    "take a heartbeat that the other received for what it is (%s ms)",
+    async (ms) => {
+      const { clock, records, registry } = start();
+      const other = createRegistry({ clock: apart(clock, ms), records });
+      await other.list("alice", parseListRequest(""));
+      const { entry } = await registry.register("alice", { ...inline("A"), ttlMs: MINUTE });
+      for (let minute = 0; minute < 5; minute++) {
+        await clock.advance(MINUTE / 2);
+        await registry.heartbeat("alice", entry.id);
+        await clock.advance(MINUTE / 4);
+        expect((await other.get("alice", entry.id)).health).toBe("up");
+      }
+      await clock.advance(MINUTE);
+      expect((await other.get("alice", entry.id)).health).toBe("stale");
+      await clock.advance(5 * MINUTE);
+      await expect(other.get("alice", entry.id)).rejects.toThrow();
+    },
+  );
+});
+
+it("is read again if the store was away when it was opened", async () => {
+  const { clock, records, registry } = start();
+  await registry.register("alice", inline("A"));
+  const away = new MemoryRecords();
+  let isAway = true;
+  away.records = (space, query) => (isAway ? Promise.reject(new Error("away")) : records.records(space, query));
+  away.record = (space, key) => records.record(space, key);
+  const other = createRegistry({ clock, records: away });
+  await expect(namesOf(other, "alice")).rejects.toThrow("away");
+  isAway = false;
+  await clock.advance(2 * SECOND);
+  expect(await namesOf(other, "alice")).toEqual(["A"]);
+});
+
 it("skips a damaged record", async () => {
   const { clock, records, registry } = start();
   await registry.register("alice", inline("A"));

@@ -57,6 +57,8 @@ export interface RankedPosition {
 /** A card that was sent or fetched. */
 type CardToRegister = ReadCard & { readonly url?: string; readonly etag?: string };
 
+const RETRY_MS = 2_000;
+
 /** Agents of this server and of others, found by what they can do. `owner` is who asks. */
 export class Registry {
   readonly #options: RegistryOptions;
@@ -64,6 +66,7 @@ export class Registry {
   readonly #refresh: Refresh;
   /** Registrations under way, by owner. */
   readonly #pending = new Map<string, number>();
+  #cancelOpening: (() => void) | undefined;
 
   constructor(options: RegistryOptions) {
     this.#options = options;
@@ -84,11 +87,16 @@ export class Registry {
   open(): void {
     this.#entries.open().then(
       () => this.#refresh.start(),
-      (error: unknown) => this.#options.log.error({ err: error }, "The registry could not be read from the store."),
+      (error: unknown) => {
+        const { clock, log } = this.#options;
+        log.error({ err: error }, "The registry could not be read from the store; trying again.");
+        this.#cancelOpening = clock.after(RETRY_MS, () => this.open());
+      },
     );
   }
 
   close(): void {
+    this.#cancelOpening?.();
     this.#refresh.stop();
     this.#entries.close();
   }

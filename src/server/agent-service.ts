@@ -2,9 +2,10 @@ import type { AgentService } from "../dialects/contract.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Caller } from "../model/caller.ts";
 import type { AgentCard, AgentInterface, AgentProfile } from "../model/card.ts";
-import { ProtocolError } from "../model/errors.ts";
+import { isTemporary, ProtocolError } from "../model/errors.ts";
 import type { CallContext, FrameStream, Operation, OutcomeOf, StreamFrame } from "../model/operation.ts";
 import { type Clock, type IdGenerator, type Log, MAX_TIMER_MS } from "../model/ports.ts";
+import { describeStoreError } from "../store/contract.ts";
 import { pipeFrames } from "../wire/pipe-frames.ts";
 import type { Admission } from "./access/admission.ts";
 import type { Authentication } from "./access/authentication.ts";
@@ -125,6 +126,11 @@ export class ServedAgentService implements AgentService {
       return expireFrames(outcome as FrameStream, clock, expires) as OutcomeOf<O>;
     } catch (error) {
       if (ProtocolError.is(error)) throw authentication.challenged(error, this.name);
+      if (isTemporary(error)) {
+        log.warn({ err: error, agent: this.name, operation: operation.kind }, "The store could not be reached.");
+        const message = `Nothing can be read or stored: ${describeStoreError(error)}.`;
+        throw new ProtocolError("UNAVAILABLE", message, { cause: error, retryAfter: 1 });
+      }
       log.error({ err: error, agent: this.name, operation: operation.kind }, "An operation failed unexpectedly.");
       throw new ProtocolError("INTERNAL_ERROR", "Something went wrong on our side.", { cause: error });
     } finally {

@@ -3,7 +3,7 @@
  * code, so that a peer that decodes them can identify the exact error.
  */
 
-import { ERROR_CODES, type ErrorCode, type FieldViolation, ProtocolError } from "../../model/errors.ts";
+import { ERROR_CODES, type ErrorCode, type FieldViolation, isTemporary, ProtocolError } from "../../model/errors.ts";
 import { isObject, type JsonObject } from "../../model/json.ts";
 import { statusText } from "../../model/status-texts.ts";
 import type { RpcCodeName } from "../../wire/rpc.ts";
@@ -20,6 +20,9 @@ export function errorHeaders({ retryAfter, challenge }: ProtocolError): Readonly
 /** The error that is sent to the peer. Other errors, and the message of an internal one, are not disclosed. */
 export function toPublicError(error: unknown): ProtocolError {
   if (ProtocolError.is(error) && error.code !== "INTERNAL_ERROR") return error;
+  if (isTemporary(error)) {
+    return new ProtocolError("UNAVAILABLE", statusText("temporarilyUnavailable"), { cause: error, retryAfter: 1 });
+  }
   return new ProtocolError("INTERNAL_ERROR", statusText("internalError"), {
     cause: error,
   });

@@ -115,6 +115,7 @@ const STATUS_TEXTS_ZH = {
   agentCallsItself: "智能体循环调用了自己，暂时无法再次运行。",
   deliveryUnknown: "转发消息的进程已停止，无法确认智能体是否收到消息，请重试。",
   internalError: ERROR_TEXTS_ZH.INTERNAL_ERROR,
+  temporarilyUnavailable: ERROR_TEXTS_ZH.UNAVAILABLE,
   peerBusy: "智能体繁忙，请稍后再试。",
   peerNotConnected: "智能体不在线，请稍后再试。",
   peerLost: "与智能体的连接已断开，请重试。",

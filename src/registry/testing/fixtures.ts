@@ -54,8 +54,8 @@ export class MemoryRecords implements RegistryRecords {
   }
 
   async records(space: string, { after, limit }: { readonly after?: string; readonly limit: number }) {
-    const all = [...this.#space(space)].sort(([one], [other]) => (one < other ? -1 : 1));
-    const rest = after === undefined ? all : all.filter(([key]) => key > after);
+    const rest = [...this.#space(space)].filter(([key]) => after === undefined || key > after);
+    rest.sort(([one], [other]) => (one < other ? -1 : 1));
     return rest.slice(0, limit).map(([key, value]) => ({ key, value }));
   }
 

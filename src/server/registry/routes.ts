@@ -1,6 +1,7 @@
 import type { HttpServing, ServeContext } from "../../dialects/contract.ts";
+import { toPublicError } from "../../dialects/shared/errors.ts";
 import type { Caller } from "../../model/caller.ts";
-import { invalidParams, ProtocolError } from "../../model/errors.ts";
+import { invalidParams, isTemporary, ProtocolError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Clock, Log, Meter } from "../../model/ports.ts";
 import { toCatalogEntry, toDetails } from "../../registry/catalog.ts";
@@ -175,6 +176,7 @@ export function createRegistryRoutes(options: RegistryRoutesOptions): HttpServin
         return await dispatch(exchange, context);
       } catch (error) {
         if (ProtocolError.is(error)) return ardErrorReply(error);
+        if (isTemporary(error)) return ardErrorReply(toPublicError(error));
         log.error({ err: error, path: exchange.path }, "A request to the registry failed unexpectedly.");
         return ardErrorReply(new ProtocolError("INTERNAL_ERROR", "Something went wrong on our side."));
       } finally {
