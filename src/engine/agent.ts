@@ -100,6 +100,11 @@ export interface Agent {
   /** Longest time of one turn in milliseconds. */
   readonly timeoutMs: number | undefined;
   run(turn: Turn): AgentRun;
+  /**
+   * False while the agent can run only in another process that shares the store, e.g. the one it is connected to: its
+   * tasks are left to that one. Default: it can run here.
+   */
+  isAvailable?(): boolean;
   /** A task that no run works on was cancelled, so that only this can release what the agent keeps for it. */
   dropped?(task: DroppedTask): Promise<void>;
 }

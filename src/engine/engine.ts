@@ -16,6 +16,7 @@ import { QuotaCounter, RunQueue } from "./concurrency.ts";
 import { Deliveries } from "./deliveries/deliveries.ts";
 import type { DeliveryRoute } from "./deliveries/route-worker.ts";
 import { createWebhookRoute } from "./deliveries/webhook-route.ts";
+import { HandOver } from "./hand-over.ts";
 import { Housekeeping, Recovery } from "./maintenance.ts";
 import { CancelHandler } from "./operations/cancel-task.ts";
 import { PushConfigs } from "./operations/push-configs.ts";
@@ -41,6 +42,9 @@ export interface EngineRecords extends Pick<TaskStore, "record" | "records"> {
   delete(space: string, key: string): Promise<void>;
 }
 
+/** For the store to take what a node that ends hands over. */
+const HAND_OVER_MS = 5_000;
+
 /** Runs agents and answers every operation on their tasks. Knows no dialect and no carrier. */
 export class Engine {
   readonly #context: EngineContext;
@@ -53,6 +57,7 @@ export class Engine {
   readonly #reading: TaskQueries;
   readonly #cancelling: CancelHandler;
   readonly #recovery: Recovery;
+  readonly #handOver: HandOver;
   readonly #housekeeping: Housekeeping;
   readonly #streamsOfOwners: QuotaCounter;
   readonly #streamsOfAddresses: QuotaCounter;
@@ -75,7 +80,10 @@ export class Engine {
     this.#sending = new SendHandler(this.#context, this.#runner, this.#pushConfigs);
     this.#reading = new TaskQueries(this.#context, this.#runner);
     this.#cancelling = new CancelHandler(this.#context, this.#runner, this.#reading);
-    this.#recovery = new Recovery(this.#context, this.#runner, this.#agents);
+    this.#recovery = new Recovery(this.#context, this.#runner, this.#agents, () =>
+      this.#context.meter.report(this.#agents.keys(), this.load),
+    );
+    this.#handOver = new HandOver(this.#context, this.#runner);
     this.#housekeeping = new Housekeeping(this.#context);
   }
 
@@ -146,18 +154,32 @@ export class Engine {
     return this.#records;
   }
 
+  /** This life of this process, as the store knows it. */
+  get node(): string {
+    return this.#context.node;
+  }
+
+  /** Whether other nodes serve the same store, and this one lives in their eyes. */
+  get cluster(): { readonly isShared: boolean; readonly isCutOff: boolean } {
+    const { isOver, isShared } = this.#context.lease;
+    return { isShared, isCutOff: isOver };
+  }
+
   /**
    * Refuses new messages from now on. Resolves when all runs have ended and agents have released what they kept for
-   * cancelled tasks, or after `graceMs` with those left cut off.
+   * cancelled tasks, or after `graceMs` with those left cut off; other nodes that share the store take them up.
    */
   async drain(graceMs: number): Promise<void> {
     this.#closing = true;
-    let stopTimer = () => {};
-    const late = new Promise<void>((resolve) => {
-      stopTimer = this.#context.clock.after(graceMs, resolve);
-    });
-    await Promise.race([this.#runner.whenIdle(), late]);
-    stopTimer();
+    if (!this.#context.lease.isShared) {
+      await this.#within(graceMs, this.#runner.whenIdle());
+      return;
+    }
+    this.#runner.draining = true;
+    this.#recovery.stopClaiming();
+    await this.#within(graceMs, Promise.all([this.#handOver.releaseQueued(), this.#runner.whenIdle()]));
+    await this.#within(HAND_OVER_MS, this.#handOver.releaseAll());
+    this.#runner.committer.hurry();
   }
 
   async close(): Promise<void> {
@@ -166,9 +188,21 @@ export class Engine {
     this.#recovery.stop();
     this.#housekeeping.stop();
     this.#runner.tasks.abandonAll(new ProtocolError("UNAVAILABLE", "The server is shutting down.", { retryAfter: 1 }));
+    this.#context.storeReturn.close();
     this.#runner.readers.close();
     await this.#deliveries.stop();
+    await this.#recovery.leave();
     await this.#context.store.close();
+  }
+
+  /** Does not wait longer than that, nor fail. */
+  async #within(milliseconds: number, work: Promise<unknown>): Promise<void> {
+    let stopTimer = () => {};
+    const late = new Promise<void>((resolve) => {
+      stopTimer = this.#context.clock.after(milliseconds, resolve);
+    });
+    await Promise.race([work.catch(() => {}), late]);
+    stopTimer();
   }
 
   #perform(agentName: string, asked: Operation, call: CallContext): Promise<Outcomes[Operation["kind"]]> {
@@ -181,12 +215,12 @@ export class Engine {
     switch (operation.kind) {
       case "send":
         return (
-          this.#refusesSend(served, operation) ??
+          this.#refusesSend(served, operation, call) ??
           this.#withRoom(call, () => this.#sending.send(served, operation, call))
         );
       case "stream":
         return (
-          this.#refusesSend(served, operation) ??
+          this.#refusesSend(served, operation, call) ??
           rejectIfNotStreaming(served.agent) ??
           this.#streaming(call, (onEnd) =>
             this.#withRoom(call, () => this.#sending.stream(served, operation, call, onEnd)),
@@ -219,8 +253,16 @@ export class Engine {
   #refusesSend(
     { name, queue }: ServedAgent,
     operation: Extract<Operation, { kind: "send" | "stream" }>,
+    call: CallContext,
   ): Promise<never> | undefined {
-    if (this.#closing) return reject("UNAVAILABLE", "The server is shutting down.");
+    // What a carrier has received, or a run of this node sends, is not sent again elsewhere: another node runs it.
+    const stays = this.#runner.draining && (operation.replyTo !== undefined || call.hops !== undefined);
+    if (this.#closing && !stays) return reject("UNAVAILABLE", "The server is shutting down.");
+    if (this.#context.lease.isOver || this.#runner.committer.isStoreAway) {
+      return Promise.reject(
+        new ProtocolError("UNAVAILABLE", "The store cannot be reached; try again.", { retryAfter: 1 }),
+      );
+    }
     if (operation.metadata !== undefined) {
       try {
         const hops = readHops(operation.metadata);

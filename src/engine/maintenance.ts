@@ -2,62 +2,140 @@ import { statusText } from "../model/status-texts.ts";
 import { isTerminal } from "../model/task.ts";
 import type { Lease, TaskHead, Wakeup } from "../store/contract.ts";
 import { toStoredTurn } from "./incoming-message.ts";
+import { leaseLostError } from "./node-lease.ts";
+import type { NodeReport } from "./node-report.ts";
 import type { EngineContext } from "./options.ts";
 import type { Runner, ServedAgent } from "./runs/runner.ts";
 import type { QueuedTurn } from "./tasks/live-task.ts";
 import { textDraft } from "./tasks/task-events.ts";
 
 const CLAIM_BATCH_SIZE = 100;
+/** A heartbeat that the store did not take is repeated after this: the lease ends soon. */
+const BEAT_RETRY_MS = 1_000;
 
 /** Keeps this node alive in the eyes of the store, and runs what other nodes left behind or ask of it. */
 export class Recovery {
   readonly #context: EngineContext;
   readonly #runner: Runner;
   readonly #agents: ReadonlyMap<string, ServedAgent>;
+  readonly #report: () => NodeReport;
   #cancelBeat: (() => void) | undefined;
+  #cancelGivingUp: (() => void) | undefined;
   #unsubscribe: (() => void) | undefined;
   #claiming: Promise<void> | undefined;
   #claimAgain = false;
+  #sweeping = false;
+  /** No more tasks are taken up; heartbeats continue. */
+  #leaving = false;
   #stopped = false;
 
-  constructor(context: EngineContext, runner: Runner, agents: ReadonlyMap<string, ServedAgent>) {
+  constructor(
+    context: EngineContext,
+    runner: Runner,
+    agents: ReadonlyMap<string, ServedAgent>,
+    report: () => NodeReport,
+  ) {
     this.#context = context;
     this.#runner = runner;
     this.#agents = agents;
+    this.#report = report;
   }
 
   async start(): Promise<void> {
     await this.#beat();
+    await this.#lookForWork();
     this.#unsubscribe = this.#context.store.wakeups.subscribe((wakeup) => this.#wake(wakeup));
-    this.#beatLater();
+    this.#beatLater(this.#beatMs);
+  }
+
+  stopClaiming(): void {
+    this.#leaving = true;
   }
 
   stop(): void {
     this.#stopped = true;
     this.#unsubscribe?.();
     this.#cancelBeat?.();
+    this.#cancelGivingUp?.();
   }
 
-  #beatLater(): void {
+  /** Whatever is left of this node is another's at once, and not after the lease. */
+  async leave(): Promise<void> {
+    const { lease, node, store } = this.#context;
+    if (!lease.isShared) return;
+    await store.heartbeat(node, 0).then(
+      () => store.wakeups.publish({ work: true }),
+      () => {},
+    );
+  }
+
+  get #beatMs(): number {
+    return this.#context.times.leaseMs / 3;
+  }
+
+  #beatLater(delay: number): void {
     if (this.#stopped) return;
-    this.#cancelBeat = this.#context.clock.after(this.#context.times.leaseMs / 3, () => {
-      this.#beat()
-        .catch((error: unknown) => this.#context.log.warn({ err: error }, "The store did not take the heartbeat."))
-        .finally(() => this.#beatLater());
+    this.#cancelBeat = this.#context.clock.after(delay, () => {
+      this.#beat().then(
+        () => {
+          this.#beatLater(this.#beatMs);
+          // Not waited for: taking up a thousand tasks may take longer than the lease.
+          this.#attempt(this.#lookForWork());
+        },
+        (error: unknown) => {
+          this.#context.log.warn({ err: error }, "The store did not take the heartbeat.");
+          this.#beatLater(this.#context.lease.isShared ? Math.min(BEAT_RETRY_MS, this.#beatMs) : this.#beatMs);
+        },
+      );
     });
   }
 
   async #beat(): Promise<void> {
-    const { store, node, times } = this.#context;
-    this.#cancel(await store.heartbeat(node, times.leaseMs));
+    const { lease, store, node, times } = this.#context;
+    if (lease.isOver) this.#giveUp();
+    const sentAt = lease.now();
+    const cancelled = await store.heartbeat(node, times.leaseMs, JSON.stringify(this.#report()));
+    lease.renew(sentAt);
+    this.#runner.committer.markReachable();
+    if (lease.isShared) this.#giveUpLater();
+    this.#cancel(cancelled);
+  }
+
+  /** Other nodes take this node's tasks over when its lease ends: by then nothing of them runs here any more. */
+  #giveUpLater(): void {
+    this.#cancelGivingUp?.();
+    if (this.#stopped) return;
+    const { clock, lease } = this.#context;
+    this.#cancelGivingUp = clock.after(Math.max(lease.leftMs, 1), () => {
+      if (lease.isOver) this.#giveUp();
+      else this.#giveUpLater();
+    });
+  }
+
+  #giveUp(): void {
+    const { size } = this.#runner.tasks;
+    if (size === 0) return;
+    const { log, meter } = this.#context;
+    log.error({ tasks: size }, "No heartbeat reached the store in the time of the lease; the runs are given up.");
+    meter.count("runs_fenced", size);
+    this.#runner.tasks.abandonAll(leaseLostError());
+  }
+
+  async #lookForWork(): Promise<void> {
     await this.#claim();
-    await this.#runner.tasks.sweep();
+    if (this.#sweeping) return;
+    this.#sweeping = true;
+    try {
+      await this.#runner.tasks.sweep();
+    } finally {
+      this.#sweeping = false;
+    }
   }
 
   /** Other nodes ask for something; what no wake-up announces is found by the next beat. */
   #wake(wakeup: Wakeup | "all"): void {
     if (wakeup === "all") {
-      this.#attempt(this.#beat());
+      this.#attempt(this.#beat().then(() => this.#lookForWork()));
       return;
     }
     if (wakeup.cancel !== undefined) this.#cancel(wakeup.cancel);
@@ -90,8 +168,10 @@ export class Recovery {
   }
 
   async #claimRounds(): Promise<void> {
-    while (this.#claimAgain && !this.#stopped) {
+    while (this.#claimAgain && !this.#stopped && !this.#leaving) {
       this.#claimAgain = false;
+      // What a node takes that counts as dead is taken from it at once.
+      if (this.#context.lease.isOver) return;
       await this.#reclaimOrphans();
       await this.#claimAll();
     }
@@ -121,8 +201,10 @@ export class Recovery {
   }
 
   async #claimAll(): Promise<void> {
-    const names = [...this.#agents.keys()];
+    const { isShared } = this.#context.lease;
     for (;;) {
+      const served = [...this.#agents.values()].filter(({ agent }) => !isShared || agent.isAvailable?.() !== false);
+      const names = served.map(({ name }) => name);
       const leases = await this.#context.store.claim(this.#context.node, names, CLAIM_BATCH_SIZE);
       for (const lease of leases) {
         try {
@@ -131,7 +213,7 @@ export class Recovery {
           this.#context.log.error({ err: error, task: lease.head.id }, "An abandoned task could not be taken over.");
         }
       }
-      if (leases.length < CLAIM_BATCH_SIZE || this.#stopped) return;
+      if (leases.length < CLAIM_BATCH_SIZE || this.#stopped || this.#leaving) return;
     }
   }
 

@@ -436,6 +436,46 @@ describe.each([
     });
   });
 
+  test("a run whose write was made and whose answer was lost does not go on with the lease of a node that took its task", async () => {
+    const gate = createGate();
+    const agent = agentOf(async function* (turn) {
+      yield status("TASK_STATE_WORKING");
+      await gate.pass();
+      yield chunk("a", "made", false);
+      await settle(2);
+      await aborted(turn);
+      yield chunk("a", "late");
+    });
+    let isLost = false;
+    const wrap = (inner: TaskStore) =>
+      overrideStore(inner, {
+        write: async (writes) => {
+          const results = await inner.write(writes);
+          const [write] = writes;
+          const isIt = write?.kind === "append" && write.entries.some(({ json }) => json.includes("made"));
+          if (isLost || !isIt) return results;
+          isLost = true;
+          const { id, fence = 0, expect: before, entries } = write;
+          const number = before + entries.length;
+          await inner.write([{ kind: "append", id, expect: number, fence, entries: [], lease: "release" }]);
+          await inner.heartbeat("another", LEASE);
+          await inner.claim("another", ["agent"], 1);
+          throw new Error("The answer was lost.");
+        },
+      });
+    const here = await Harness.start({ agent, wrap, shared: await createShared() });
+    const { id } = await here.begin("first");
+    await gate.reached;
+    gate.open();
+    await settle();
+    await here.clock.advance(1_000);
+    await settle(20);
+    expect(isLost).toBe(true);
+    expect(here.counts.runs_fenced).toBe(1);
+    expect(await here.memory.head(id)).toMatchObject({ node: "another", fence: 2 });
+    expect((await here.log(id)).filter(({ json }) => json.includes("late"))).toEqual([]);
+  });
+
   test("a task that no node holds is taken up at a wake-up, by one of them", async () => {
     const { gate, runs, agent } = gated();
     const [here, there] = await twoNodes({ agent: agent("here") }, { agent: agent("there") });

@@ -10,6 +10,9 @@ import {
 } from "../model/ports.ts";
 import type { TaskStore } from "../store/contract.ts";
 import type { PushAttempt, PushSender } from "./deliveries/webhook-route.ts";
+import { NodeLease } from "./node-lease.ts";
+import { ReportedMeter } from "./node-report.ts";
+import { StoreReturn } from "./store-return.ts";
 
 export interface EngineLimits {
   /** Newest messages of a task that are kept at hand and returned, at most. */
@@ -89,6 +92,8 @@ export interface EngineTimes {
 export interface EngineOptions {
   readonly store: TaskStore;
   readonly clock: Clock;
+  /** Milliseconds since any moment, of a clock that is never set. Default: those of `clock`. */
+  readonly monotonic?: () => number;
   readonly ids: IdGenerator;
   readonly log?: Log;
   readonly meter?: Meter;
@@ -155,7 +160,7 @@ export interface EngineContext {
   readonly clock: Clock;
   readonly ids: IdGenerator;
   readonly log: Log;
-  readonly meter: Meter;
+  readonly meter: ReportedMeter;
   readonly monitor: RunMonitor;
   readonly limits: EngineLimits;
   readonly times: EngineTimes;
@@ -164,26 +169,33 @@ export interface EngineContext {
   readonly pushSender: PushSender | undefined;
   readonly onPushAttempt: (tried: PushAttempt) => void;
   readonly toAgentId: (agent: string) => string;
+  readonly storeReturn: StoreReturn;
   /** This life of this process, as the store's leases name it. */
   readonly node: string;
+  readonly lease: NodeLease;
 }
 
 export function toEngineContext(options: EngineOptions): EngineContext {
+  const { clock, monotonic = () => clock.now() } = options;
+  const times = { ...DEFAULT_TIMES, ...options.times };
+  const { store } = options;
   return {
-    store: options.store,
-    clock: options.clock,
+    store,
+    storeReturn: new StoreReturn({ store, clock, everyMs: times.sweepMs }),
+    clock,
     ids: options.ids,
     log: options.log ?? SILENT_LOG,
-    meter: options.meter ?? NO_METER,
+    meter: new ReportedMeter(options.meter ?? NO_METER),
     monitor: options.monitor ?? NO_MONITOR,
     limits: toLimits(options.limits),
-    times: { ...DEFAULT_TIMES, ...options.times },
+    times,
     push: options.push ?? true,
     random: options.random ?? (() => 0.5),
     pushSender: options.pushSender,
     onPushAttempt: options.onPushAttempt ?? (() => {}),
     toAgentId: options.toAgentId ?? ((agent) => agent),
     node: options.ids.node(),
+    lease: new NodeLease(options.store.shared === true, times.leaseMs, monotonic),
   };
 }
 

@@ -33,6 +33,9 @@ export interface Log {
 export type CounterName =
   | "events_dropped_after_terminal"
   | "events_merged"
+  | "commits"
+  | "events_written"
+  | "commit_milliseconds"
   | "runs_fenced"
   | "runs_resumed"
   | "runs_failed_by_crash"

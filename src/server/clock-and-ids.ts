@@ -69,4 +69,7 @@ export const uuidIds: IdGenerator = {
   node: uuid,
 };
 
+/** Not changed when the time is set. */
+export const monotonic = (): number => performance.now();
+
 export const systemTools = { clock: systemClock, ids: uuidIds, random: Math.random };

@@ -22,7 +22,7 @@ import { AuditLog, toDeliveryRecord } from "./audit/audit-log.ts";
 import type { CardForm } from "./cards/card-documents.ts";
 import { createCardSigner, loadServerKeys, type ServerKeys } from "./cards/signing-keys.ts";
 import { type Carriers, type CarriersOptions, openCarriers } from "./carriers/carriers.ts";
-import { systemClock, systemTools, uuidIds } from "./clock-and-ids.ts";
+import { monotonic, systemClock, systemTools, uuidIds } from "./clock-and-ids.ts";
 import { type CloseStack, openAll } from "./close-stack.ts";
 import { connectByUrl } from "./config/build-remote.ts";
 import { createDialects } from "./dialects.ts";
@@ -254,6 +254,7 @@ async function openEngine(settings: ServerSettings, parts: EngineParts) {
   engine = new Engine(
     {
       ...systemTools,
+      monotonic,
       store,
       log,
       meter: counters,

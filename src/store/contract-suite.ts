@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Clock } from "../model/ports.ts";
-import type { TaskStore } from "./contract.ts";
+import type { ListPage, TaskStore } from "./contract.ts";
 import { describeClock } from "./suite/clock.ts";
 import { describeDeliveries } from "./suite/deliveries.ts";
 import { describeDeliveryClaims } from "./suite/delivery-claims.ts";
@@ -82,6 +82,11 @@ export function describeStore(name: string, { open, reopen }: StoreUnderTest): v
   });
 }
 
+/** What a store calls the present may differ each time it is asked. */
+function withoutView({ next, ...page }: ListPage) {
+  return { ...page, next: { ...next, view: "" } };
+}
+
 function describeReopening(open: () => Promise<TaskStore>, reopen: (store: TaskStore) => Promise<TaskStore>): void {
   describe("reopened", () => {
     it("has everything it had", async () => {
@@ -106,7 +111,7 @@ function describeReopening(open: () => Promise<TaskStore>, reopen: (store: TaskS
         deliveries: await store.deliveries(running, { group: "webhooks", limit: 1 }),
         delivery: await store.delivery(running, "webhooks", "two"),
         records: await store.records("logins", { limit: 10 }),
-        page: await store.list(listQuery(scope, { limit: 2 })),
+        page: withoutView(await store.list(listQuery(scope, { limit: 2 }))),
         key: await store.findIdempotencyRecord({ ...scope, key: "key" }),
         stats: { ...(await store.stats()), bytes: 0 },
         storedBytes: await store.storedBytes(scope.owner),

@@ -47,6 +47,9 @@ export interface TaskStore {
   /** Whether what is written outlives the process. */
   readonly durable: boolean;
 
+  /** Whether other processes may serve the same store at the same time. Default: one process owns it alone. */
+  readonly shared?: boolean;
+
   /**
    * Group commit: answered by position once all accepted writes are durable. A refused write changes nothing and never
    * fails its neighbours; a call that rejects may have made any of its writes, each as a whole. At most one write per
@@ -84,9 +87,12 @@ export interface TaskStore {
   /**
    * Keeps the node alive for `ttlMs`; after that its leases may be claimed. In a store that one process owns alone the
    * leases of earlier processes end at the first heartbeat. Returns tasks this node holds whose cancellation was
-   * requested elsewhere.
+   * requested elsewhere. `report` is what the node says of itself, as JSON text.
    */
-  heartbeat(node: string, ttlMs: number): Promise<readonly string[]>;
+  heartbeat(node: string, ttlMs: number, report?: string): Promise<readonly string[]>;
+
+  /** Nodes that share the store, for operators; absent where one process owns it. */
+  nodes?(): Promise<readonly StoreNode[]>;
 
   /**
    * Take over tasks whose node is gone, and active ones that no node holds, each with a higher fence and one more
@@ -152,6 +158,20 @@ export interface TaskStore {
   readonly wakeups: Wakeups;
 
   close(): Promise<void>;
+}
+
+/** A process that shares the store with others. Times are by the clock of the store. */
+export interface StoreNode {
+  readonly id: string;
+  readonly host?: string;
+  readonly pid?: number;
+  readonly upMs: number;
+  readonly beatAgoMs: number;
+  readonly alive: boolean;
+  /** Open tasks that it holds. */
+  readonly tasks: number;
+  /** What it said with its newest heartbeat, as JSON text. */
+  readonly report?: string;
 }
 
 /** What may have changed, for nodes that want to look. */
@@ -245,7 +265,11 @@ export interface Append {
   readonly turn?: number;
   /** `take`: lease the task to the node with fence + 1 (refused as `fenced` while another node holds it); `release`: give it up. A terminal status always releases. */
   readonly lease?: { readonly take: string } | "release";
-  /** With a `take`: as in a submit. Without: the run that waited in line begins now. */
+  /**
+   * With a `take`: as in a submit. With a `release`, false: the task is handed over by a node that ends, and all its runs
+   * so far count as one. Else true: the run that waited in line begins now; false: one that a claim has counted waits in
+   * line, and is not counted yet.
+   */
   readonly begins?: boolean;
   readonly idempotency?: IdempotencyClaim;
   /** Registered as by a `delivery-put`; they follow the task from before the entries of this write. */

@@ -182,7 +182,7 @@ type PlainRefusal = Exclude<Refusal, "duplicate">;
 export function findRefusal(
   task: WriteTarget | undefined,
   write: Append | Discard | RequestCancel | Remember,
-  liveness: Liveness,
+  liveness: Pick<Liveness, "isExpired">,
 ): PlainRefusal | undefined {
   if (task === undefined) return "missing";
   if (isTerminal(task.state)) return "terminal";
@@ -239,6 +239,7 @@ export function leaseAfterAppend(task: LeaseState & { readonly state: TaskState 
   }
   const takes = typeof write.lease === "object";
   if (takes ? write.begins !== false : write.begins === true) attempt += 1;
+  if (!takes && write.begins === false) attempt = write.lease === "release" ? Math.min(attempt, 1) : attempt - 1;
   if (write.lease === "release") node = undefined;
   else if (write.lease !== undefined) {
     fence += 1;

@@ -2,35 +2,27 @@ import { ProtocolError, taskNotFound } from "../../model/errors.ts";
 import { LogEntry } from "../../model/event.ts";
 import { type Message, placeInTask } from "../../model/message.ts";
 import { isInterrupted, isTerminal } from "../../model/task.ts";
-import type { Append, DeliveryRegistration, IdempotencyClaim, TaskHead } from "../../store/contract.ts";
+import type { Append, TaskHead } from "../../store/contract.ts";
 import {
   checkBytes,
   checkCapacity,
   checkContext,
   inputSize,
-  type SendRequest,
   taskEndedError,
   toRequestDetails,
   toTurn,
 } from "../incoming-message.ts";
 import type { EngineContext } from "../options.ts";
-import { computeFingerprint, DuplicateSend, fromHead, isSameScope, toScope } from "../request-identity.ts";
-import type { Runner, ServedAgent } from "../runs/runner.ts";
+import { DuplicateSend, fromHead, isSameScope, toScope } from "../request-identity.ts";
+import type { Runner } from "../runs/runner.ts";
 import type { LiveTask } from "../tasks/live-task.ts";
 import type { LiveTasks } from "../tasks/live-tasks.ts";
 import type { LogReader } from "../tasks/log-readers.ts";
 import { statusEvent } from "../tasks/task-events.ts";
 import { type EventExtras, isSameEntry } from "../tasks/task-write.ts";
 import type { StoredSend } from "./existing-task.ts";
-
-/** A send with all that decides what becomes of it. */
-export interface IncomingSend extends SendRequest {
-  readonly served: ServedAgent;
-  /** The caller wants the events as they come. */
-  readonly follow: boolean;
-  /** Where what follows is delivered; set once it was read and checked. */
-  deliveries: readonly DeliveryRegistration[] | undefined;
-}
+import { claimOf, type IncomingSend } from "./incoming-send.ts";
+import type { Placement } from "./placement.ts";
 
 /** A message for a task that this node runs. */
 export interface Accepted {
@@ -47,13 +39,15 @@ export class FollowUps {
   readonly #context: EngineContext;
   readonly #runner: Runner;
   readonly #tasks: LiveTasks;
+  readonly #placement: Placement;
   /** Parked tasks being taken up: a second message waits for the first. */
   readonly #opening = new Map<string, Promise<unknown>>();
 
-  constructor(context: EngineContext, runner: Runner) {
+  constructor(context: EngineContext, runner: Runner, placement: Placement) {
     this.#context = context;
     this.#runner = runner;
     this.#tasks = runner.tasks;
+    this.#placement = placement;
   }
 
   async accept(send: IncomingSend, taskId: string): Promise<Accepted | StoredSend> {
@@ -110,7 +104,8 @@ export class FollowUps {
     const { state } = head.status;
     if (isTerminal(state)) throw taskEndedError(taskId);
     const { limits, node } = this.#context;
-    if (!isInterrupted(state) || (head.node !== undefined && head.node !== node)) return this.#leave(send, head);
+    const isElsewhere = head.node === undefined ? this.#runner.runsElsewhere(served) : head.node !== node;
+    if (!isInterrupted(state) || isElsewhere) return this.#leave(send, head);
     const bytes = inputSize(input);
     checkCapacity(served, this.#tasks.ownerLoads, call, bytes, limits);
     const fold = await this.#tasks.unpark(head);
@@ -159,6 +154,7 @@ export class FollowUps {
       if (result.refusal !== "position" || !(await this.#isWritten(id, entry))) return undefined;
     }
     this.#context.store.wakeups.publish({ log: [id], work: true });
+    if (head.node === undefined) this.#placement.failIfUnclaimed(send.served, id, entry.number);
     return { taskId: id };
   }
 
@@ -172,12 +168,6 @@ export class FollowUps {
     const { deliveries } = send;
     return { received, request: toRequestDetails(send), claim: claimOf(this.#context, send), deliveries };
   }
-}
-
-/** Under which a repeat of the send will be recognised, if its caller gave it a key. */
-export function claimOf({ times }: EngineContext, { input, call }: IncomingSend): IdempotencyClaim | undefined {
-  if (call.idempotencyKey === undefined) return undefined;
-  return { key: call.idempotencyKey, fingerprint: computeFingerprint(input), ttlMs: times.idempotencyMs };
 }
 
 /** Waits until everything pushed is durable; false if another node was quicker, so that nothing of it was written. */

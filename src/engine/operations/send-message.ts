@@ -1,9 +1,9 @@
 import { taskIdTaken } from "../../model/errors.ts";
 import { readDeadline } from "../../model/extensions.ts";
 import { TaskFold } from "../../model/fold.ts";
-import { type Message, placeInTask } from "../../model/message.ts";
+import type { Message } from "../../model/message.ts";
 import type { CallContext, FrameStream, SendInput, SendOutcome } from "../../model/operation.ts";
-import { formatTimestamp, isTerminal } from "../../model/task.ts";
+import { isTerminal } from "../../model/task.ts";
 import type { DeliveryRegistration } from "../../store/contract.ts";
 import { KeyedMutex } from "../concurrency.ts";
 import { checkCapacity, checkIds, checkParts, inputSize, toRequestDetails, toTurn } from "../incoming-message.ts";
@@ -12,9 +12,12 @@ import { DuplicateSend, isSameScope, requireSameContent, toScope } from "../requ
 import type { Runner, ServedAgent } from "../runs/runner.ts";
 import type { LiveTask } from "../tasks/live-task.ts";
 import type { LiveTasks } from "../tasks/live-tasks.ts";
+import type { LogReader } from "../tasks/log-readers.ts";
 import { closeReaderOnError, LogStream, toMessageStream, toSnapshotFrame } from "../tasks/log-stream.ts";
 import { ExistingTasks, type StoredSend } from "./existing-task.ts";
-import { type Accepted, claimOf, FollowUps, type IncomingSend } from "./follow-ups.ts";
+import { type Accepted, FollowUps } from "./follow-ups.ts";
+import { claimOf, type IncomingSend } from "./incoming-send.ts";
+import { Placement, toFirstTask } from "./placement.ts";
 import type { PushConfigs } from "./push-configs.ts";
 
 /** Everything that happens to a message until an agent has it, and the answer until the caller has it. */
@@ -24,6 +27,7 @@ export class SendHandler {
   readonly #tasks: LiveTasks;
   readonly #pushConfigs: PushConfigs;
   readonly #existing: ExistingTasks;
+  readonly #placement: Placement;
   readonly #followUps: FollowUps;
   /** Sends with the same key at the same time: the second finds what the first has stored. */
   readonly #keys = new KeyedMutex();
@@ -34,7 +38,8 @@ export class SendHandler {
     this.#tasks = runner.tasks;
     this.#pushConfigs = pushConfigs;
     this.#existing = new ExistingTasks(context, runner);
-    this.#followUps = new FollowUps(context, runner);
+    this.#placement = new Placement(context, runner);
+    this.#followUps = new FollowUps(context, runner, this.#placement);
   }
 
   async send(served: ServedAgent, input: SendInput, call: CallContext): Promise<SendOutcome> {
@@ -48,8 +53,13 @@ export class SendHandler {
       if (live.fold.number === 0) await live.whenFlushed();
       return { task: this.#existing.taskOf(live, input) };
     }
-    const message = await live.whenSettled();
-    return message === undefined ? { task: this.#existing.taskOf(live, input) } : { message };
+    try {
+      const message = await live.whenSettled();
+      return message === undefined ? { task: this.#existing.taskOf(live, input) } : { message };
+    } catch (error) {
+      if (live.isHandedOver) return this.#existing.answer({ taskId: live.id }, send);
+      throw error;
+    }
   }
 
   async stream(served: ServedAgent, input: SendInput, call: CallContext, onEnd: () => void): Promise<FrameStream> {
@@ -58,7 +68,7 @@ export class SendHandler {
     if ("taskId" in accepted) return this.#existing.stream(accepted, send, onEnd);
     const { live, reader } = accepted;
     if (reader === undefined) return this.#streamContinued(live, input, onEnd);
-    live.onLost(() => reader.close());
+    closeWhenLost(live, reader);
     const message = await closeReaderOnError(this.#decidedSoon(live), reader);
     if (message !== undefined) {
       reader.close();
@@ -81,7 +91,7 @@ export class SendHandler {
   #streamContinued(live: LiveTask, input: SendInput, onEnd: () => void): FrameStream {
     const first = toSnapshotFrame(this.#existing.taskOf(live, input), live.fold.number);
     const reader = this.#runner.readers.open(live.id, live.fold.number, true);
-    live.onLost(() => reader.close());
+    closeWhenLost(live, reader);
     const { state } = live.fold.status;
     const ended = isTerminal(state) || state === "TASK_STATE_INPUT_REQUIRED";
     return new LogStream(reader, { first, ended, endOnInputRequired: true, onEnd });
@@ -128,13 +138,14 @@ export class SendHandler {
     return this.#continue(send, id);
   }
 
-  #submit(send: IncomingSend, id: string): Promise<Accepted> | Accepted {
+  #submit(send: IncomingSend, id: string): Promise<Accepted | StoredSend> | Accepted {
     const { served, input, call, follow, deliveries } = send;
-    const { ids, clock, limits, times } = this.#context;
+    const { limits, times } = this.#context;
+    if (this.#runner.runsElsewhere(served)) return this.#placement.submit(send, id);
     const bytes = inputSize(input);
     checkCapacity(served, this.#tasks.ownerLoads, call, bytes, limits);
-    const contextId = input.message.contextId ?? ids.context();
-    const message = placeInTask(input.message, id, contextId);
+    const task = toFirstTask(this.#context, input.message, id);
+    const { contextId } = task;
     const claim = claimOf(this.#context, send);
     const stays = input.alwaysTask === true || input.replyTo !== undefined;
     const visible = (input.configuration?.returnImmediately === true && !follow) || stays;
@@ -160,10 +171,8 @@ export class SendHandler {
     );
     if (deliveries !== undefined && notifyAfterMs !== undefined) this.#revealLater(live, deliveries);
     const reader = follow ? this.#runner.readers.open(id, 0, true) : undefined;
-    const status = { state: "TASK_STATE_SUBMITTED" as const, timestamp: formatTimestamp(clock.now()) };
-    const task = { id, contextId, status, history: [message] };
     live.push({ task }, { request: toRequestDetails(send), claim, deliveries });
-    live.addTurn(toTurn(message, send, 1));
+    live.addTurn(toTurn(task.history[0], send, 1));
     this.#runner.start(live, claim === undefined && this.#mayStartUnwritten(send));
     // A caller that waits for the answer also learns of a loss; only a key must be known to be new before anything else.
     if (claim === undefined) return { live, reader };
@@ -201,9 +210,16 @@ export class SendHandler {
     const stopTimer = this.#context.clock.after(this.#context.times.showTaskAfterMs, () => live.reveal());
     const message = await live.whenDecided();
     stopTimer();
-    if (live.lostError !== undefined) throw live.lostError;
+    if (live.lostError !== undefined && !live.isHandedOver) throw live.lostError;
     return message;
   }
+}
+
+/** A stream of a task that was handed over continues for as long as this node lives. */
+function closeWhenLost(live: LiveTask, reader: LogReader): void {
+  live.onLost(() => {
+    if (!live.isHandedOver) reader.close();
+  });
 }
 
 function toStoredSend(record: StoredSend["record"] & object): StoredSend {

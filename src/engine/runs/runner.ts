@@ -39,6 +39,8 @@ export class Runner {
   readonly tasks: LiveTasks;
   readonly committer: Committer;
   readonly readers: LogReaders;
+  /** This node is about to end: new tasks are for others that share the store. */
+  draining = false;
   readonly #context: EngineContext;
   readonly #running = new TransientMap<string, ActiveRun>();
   /** What agents still do about cancelled tasks that no run worked on. */
@@ -48,7 +50,7 @@ export class Runner {
     this.#context = context;
     this.tasks = new LiveTasks(context, {
       onWork: (live) => this.start(live),
-      onGone: (live, reason) => this.#stop(live, reason),
+      onGone: (live, reason) => this.stop(live, reason),
     });
     this.committer = this.tasks.committer;
     this.readers = this.tasks.readers;
@@ -67,6 +69,20 @@ export class Runner {
     if (live.served.queue.enter(live.owner, () => void this.#runTurns(live, false, true))) {
       void this.#runTurns(live, early, false);
     } else live.markQueued();
+  }
+
+  /** False for a task whose turn waits in line. */
+  isRunning(live: LiveTask): boolean {
+    return this.#running.get(live.id)?.live === live;
+  }
+
+  isCancelling(live: LiveTask): boolean {
+    return this.#running.get(live.id)?.cancelGraceTimer !== undefined;
+  }
+
+  /** Whether tasks of the agent are to be left to another node. */
+  runsElsewhere({ agent }: ServedAgent): boolean {
+    return this.#context.lease.isShared && (this.draining || agent.isAvailable?.() === false);
   }
 
   /** Ends a task from outside. An agent at work is asked first and cut off after the grace time. */
@@ -115,7 +131,8 @@ export class Runner {
     });
   }
 
-  #stop(live: LiveTask, reason: Error): void {
+  /** Aborts the run of a task that is over, or no longer this node's. */
+  stop(live: LiveTask, reason: Error): void {
     const running = this.#running.get(live.id);
     if (running?.live !== live) return;
     running.run?.cancel(reason);

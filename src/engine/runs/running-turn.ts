@@ -151,8 +151,15 @@ class DurableMemory implements TurnMemory {
   }
 
   #load(): Promise<Map<string, string>> {
-    this.#values ??= this.#context.store.memory(this.#live.id).then((stored) => new Map(stored));
+    this.#values ??= this.#read();
     return this.#values;
+  }
+
+  /** An agent must not fail because the database is away for a moment. */
+  async #read(): Promise<Map<string, string>> {
+    const { store, storeReturn } = this.#context;
+    const isNeeded = () => !this.#live.closed;
+    return new Map(await storeReturn.retry(() => store.memory(this.#live.id), isNeeded));
   }
 
   async #write(key: string, value: string | undefined): Promise<void> {
@@ -160,7 +167,11 @@ class DurableMemory implements TurnMemory {
     // Never stored before an event that was pushed before it. If those are lost, the write finds out why.
     await this.#live.whenFlushed().catch(() => {});
     const { id, fence } = this.#live;
-    const result = await this.#committer.write({ kind: "remember", id, fence, key, value });
+    const result = await this.#committer.write({ kind: "remember", id, fence, key, value }).catch((error: Error) => {
+      // The run ends here and not by what its agent makes of the error: it is taken up again.
+      this.#live.markLost(error);
+      throw error;
+    });
     if (!result.ok) throw new Error(`The task's memory can no longer be written: ${result.refusal}.`);
     if (value === undefined) values.delete(key);
     else values.set(key, value);

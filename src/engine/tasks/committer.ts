@@ -7,6 +7,7 @@ import {
   type Write,
   type WriteResult,
 } from "../../store/contract.ts";
+import { leaseLostError } from "../node-lease.ts";
 import type { EngineContext } from "../options.ts";
 
 export type RefusedWrite = Extract<WriteResult, { ok: false }>;
@@ -14,6 +15,8 @@ export type RefusedWrite = Extract<WriteResult, { ok: false }>;
 /** A task whose log the committer writes, and that learns what became of its writes. */
 export interface Committable {
   readonly id: string;
+  /** False until the store has given this node the task: its caller waits for that. */
+  readonly isLeased: boolean;
   /** The write that brings the store up to date; undefined if it is, or if the task is no longer written here. */
   takeWrite(): Write | undefined;
   onCommitted(fence: number): void;
@@ -46,6 +49,12 @@ interface SingleWrite {
 }
 
 const RETRY_DELAYS_MS = [50, 250, 1_000, 4_000];
+/** In a store that several nodes share, where a run is worth waiting for as long as no other node can have its task. */
+const MAX_SHARED_DELAY_MS = 1_000;
+/** Callers do not wait longer for a store that does not take writes. */
+const PATIENCE_MS = 5_000;
+/** A store that fails for longer is taken to be away. */
+const BLIP_MS = 1_000;
 
 /**
  * Group commit: everything that wants to be written in one turn of the event loop goes to the store in one call, with
@@ -60,7 +69,9 @@ export class Committer {
   #participants: CommitParticipant[] = [];
   #scheduled = false;
   #flushing = false;
-  #failing = false;
+  /** When the newest group was first refused, if the store has not taken a write or a heartbeat since. */
+  #failingSince: number | undefined;
+  #hurries = false;
   #deliveries: DeliveryListener | undefined;
 
   constructor(context: EngineContext) {
@@ -78,7 +89,23 @@ export class Committer {
 
   /** The store did not take the newest group at the first attempt. */
   get isFailing(): boolean {
-    return this.#failing;
+    return this.#failingSince !== undefined;
+  }
+
+  /** The store, which other nodes share, has not taken writes for a while: what is new should not wait for it. */
+  get isStoreAway(): boolean {
+    const { lease } = this.#context;
+    return lease.isShared && this.#failingSince !== undefined && lease.now() - this.#failingSince >= BLIP_MS;
+  }
+
+  /** The store has taken something that is not written here. */
+  markReachable(): void {
+    this.#failingSince = undefined;
+  }
+
+  /** From now on nothing is tried again: the process ends. */
+  hurry(): void {
+    this.#hurries = true;
   }
 
   /** The task has something to write. */
@@ -95,6 +122,7 @@ export class Committer {
 
   /** A write beside the log, in the same group. */
   write(write: Write): Promise<WriteResult> {
+    if (this.isStoreAway && !isOfRun(write)) return Promise.reject(toUnavailable(undefined));
     return new Promise((resolve, reject) => {
       // Before a message that registers the same delivery again, not after it.
       const goesFirst = write.kind === "delivery-put" || write.kind === "delivery-delete";
@@ -136,25 +164,38 @@ export class Committer {
     if (rows !== undefined) this.#addSingles(fresh, singles, rows);
     for (const { write } of singles) writes.push(write);
     if (writes.length === 0) return;
+    const group: Group = { tasks, singles, writes };
     this.#flushing = true;
+    const begunAt = this.#context.clock.now();
     try {
       let results: readonly WriteResult[];
       let repeated = false;
       try {
         results = await this.#context.store.write(writes);
-        this.#failing = false;
       } catch (error) {
         repeated = true;
-        results = await this.#writeAgain(writes, error);
+        this.#failingSince ??= this.#context.lease.now();
+        results = await this.#writeAgain(group, error);
       }
-      this.#settle(tasks, singles, results, repeated);
+      this.#failingSince = undefined;
+      this.#countCommit(writes, begunAt);
+      this.#settle(group, results, repeated);
     } catch (cause) {
-      this.#giveUp(tasks, singles, cause);
+      this.#giveUp(group, cause);
     } finally {
       this.#flushing = false;
       if (this.#hasMore()) this.#schedule();
     }
   };
+
+  #countCommit(writes: readonly Write[], begunAt: number): void {
+    const { clock, meter } = this.#context;
+    let events = 0;
+    for (const write of writes) if (write.kind === "append" || write.kind === "submit") events += write.entries.length;
+    meter.count("commits");
+    meter.count("events_written", events);
+    meter.count("commit_milliseconds", clock.now() - begunAt);
+  }
 
   #hasMore(): boolean {
     return (
@@ -166,11 +207,16 @@ export class Committer {
   #takeTasks(writes: Write[], rows: WrittenRows | undefined): Committable[] {
     const tasks: Committable[] = [];
     const dirty = this.#dirty;
+    const isLost = this.#context.lease.isOver;
     // A new set, because the tables of one that is cleared are linked, and old ones would keep finished tasks alive.
     this.#dirty = new Set();
     for (const task of dirty) {
       if (rows?.hasTask(task.id) === true) {
         this.#dirty.add(task);
+        continue;
+      }
+      if (isLost) {
+        task.markLost(leaseLostError());
         continue;
       }
       const write = task.takeWrite();
@@ -186,18 +232,21 @@ export class Committer {
     for (const single of waiting) (rows.add(single.write) ? group : this.#deferred).push(single);
   }
 
-  /** After a failed attempt. */
-  async #writeAgain(writes: readonly Write[], failure: unknown): Promise<readonly WriteResult[]> {
+  /** After a failed attempt. What callers wait for may be given up on the way, and is then no longer in the group. */
+  async #writeAgain(group: Group, failure: unknown): Promise<readonly WriteResult[]> {
     const { clock, log, store } = this.#context;
-    this.#failing = true;
     let error = failure;
-    for (const [index, delay] of RETRY_DELAYS_MS.entries()) {
-      log.warn({ err: error, attempt: index + 1 }, "The store did not take a write; trying again.");
+    for (let attempt = 1; !this.#hurries; attempt++) {
+      const delay = this.#retryDelay(attempt);
+      if (delay === undefined) break;
+      log.warn({ err: error, attempt }, "The store did not take a write; trying again.");
       await new Promise<void>((resolve) => {
         clock.after(delay, resolve);
       });
+      this.#dropImpatient(group, error);
+      if (group.writes.length === 0) break;
       try {
-        return await store.write(writes);
+        return await store.write(group.writes);
       } catch (again) {
         error = again;
       }
@@ -205,12 +254,44 @@ export class Committer {
     throw error;
   }
 
-  #settle(
-    tasks: readonly Committable[],
-    singles: readonly SingleWrite[],
-    results: readonly WriteResult[],
-    repeated: boolean,
-  ): void {
+  #retryDelay(attempt: number): number | undefined {
+    const delay = RETRY_DELAYS_MS[attempt - 1];
+    const { lease } = this.#context;
+    if (!lease.isShared) return delay;
+    return lease.isOver ? undefined : Math.min(delay ?? MAX_SHARED_DELAY_MS, MAX_SHARED_DELAY_MS);
+  }
+
+  /** Runs wait for a store that other nodes share as long as their lease holds; callers do not. */
+  #dropImpatient(group: Group, error: unknown): void {
+    const { lease } = this.#context;
+    if (!lease.isShared || lease.now() - (this.#failingSince ?? 0) < PATIENCE_MS) return;
+    const dropped: Group = { tasks: [], singles: [], writes: [] };
+    const kept: Group = { tasks: [], singles: [], writes: [] };
+    for (const [index, write] of group.writes.entries()) {
+      const { singles, tasks, writes } = isOfRun(write) ? kept : dropped;
+      const task = group.tasks[index];
+      if (task === undefined) singles.push(group.singles[index - group.tasks.length] as SingleWrite);
+      else tasks.push(task);
+      writes.push(write);
+    }
+    Object.assign(group, kept);
+    this.#takeImpatient(dropped);
+    this.#giveUp(dropped, error);
+  }
+
+  /** Those that came after the group. */
+  #takeImpatient({ tasks, singles }: Group): void {
+    for (const task of this.#dirty) if (!task.isLeased) tasks.push(task);
+    for (const task of tasks) this.#dirty.delete(task);
+    const takeFrom = (waiting: SingleWrite[]) => {
+      singles.push(...waiting.filter(({ write }) => !isOfRun(write)));
+      return waiting.filter(({ write }) => isOfRun(write));
+    };
+    this.#singles = takeFrom(this.#singles);
+    this.#deferred = takeFrom(this.#deferred);
+  }
+
+  #settle({ tasks, singles }: Group, results: readonly WriteResult[], repeated: boolean): void {
     const grown: string[] = [];
     const changed: AcceptedWrite[] = [];
     for (let index = 0; index < tasks.length; index++) {
@@ -252,16 +333,34 @@ export class Committer {
     }
   }
 
-  #giveUp(tasks: readonly Committable[], singles: readonly SingleWrite[], cause: unknown): void {
+  #giveUp({ tasks, singles }: Group, cause: unknown): void {
+    if (tasks.length + singles.length === 0) return;
     this.#context.log.error(
       { err: cause, tasks: tasks.length },
       "The store does not take writes; the runs are given up.",
     );
-    const message = `Nothing can be stored: ${describeStoreError(cause)}.`;
-    const error = new ProtocolError("UNAVAILABLE", message, { cause, retryAfter: 5 });
+    const error = toUnavailable(cause);
     for (const task of tasks) task.markLost(error);
     for (const single of singles) single.reject(error);
   }
+}
+
+function toUnavailable(cause: unknown): ProtocolError {
+  const message = `Nothing can be stored: ${describeStoreError(cause)}.`;
+  return new ProtocolError("UNAVAILABLE", message, { cause, retryAfter: 5 });
+}
+
+/** What goes to the store in one call: first the writes of tasks, then the others. */
+interface Group {
+  tasks: Committable[];
+  singles: SingleWrite[];
+  writes: Write[];
+}
+
+/** Written by a run or a delivery that continues; all else has a caller that waits. */
+function isOfRun(write: Write): boolean {
+  if (write.kind === "append") return write.fence !== undefined && typeof write.lease !== "object";
+  return write.kind === "remember" || write.kind === "delivery-progress";
 }
 
 /** What one group changes: no row twice. */

@@ -56,6 +56,7 @@ export class LiveTask extends TaskLog {
   /** Undefined while it is open whether the answer is this task; then null, or the message that is the answer. */
   #decision: Message | null | undefined;
   #refusal: RefusedWrite["refusal"] | undefined;
+  #handedOver = false;
 
   constructor(
     context: EngineContext,
@@ -214,6 +215,16 @@ export class LiveTask extends TaskLog {
   /** Set if the task was lost to a refused write: then nothing of that write was made. */
   get lostRefusal(): RefusedWrite["refusal"] | undefined {
     return this.#refusal;
+  }
+
+  /** Another node continues, as readers of the log see. */
+  get isHandedOver(): boolean {
+    return this.#handedOver;
+  }
+
+  handOver(reason: Error): void {
+    this.#handedOver = true;
+    this.markLost(reason);
   }
 
   /** The store refused a write for good. */

@@ -65,6 +65,10 @@ export class LiveTasks implements LiveTaskKeeper {
     return this.#live.size;
   }
 
+  all(): readonly LiveTask[] {
+    return this.#live.values();
+  }
+
   /** Takes charge of a task; `bytes` are those of the message that it is taken up for. */
   add(served: ServedAgent, options: LiveTaskOptions, bytes = 0): LiveTask {
     const live = new LiveTask(this.#context, this.committer, this, served, options);
@@ -177,7 +181,9 @@ export class LiveTasks implements LiveTaskKeeper {
   }
 
   onLost(live: LiveTask): void {
-    if (live.lostRefusal === undefined) this.orphans.add(live.id);
+    // A database that was replaced by an older copy of it refuses what it still counts as this node's.
+    const isForgotten = live.isLeased && (live.lostRefusal === "position" || live.lostRefusal === "fenced");
+    if ((live.lostRefusal === undefined || isForgotten) && !live.isHandedOver) this.orphans.add(live.id);
     this.drop(live);
     this.#hooks.onGone(live, live.lostError ?? new ProtocolError("UNAVAILABLE", "The run lost its task."));
   }
@@ -211,8 +217,11 @@ export class LiveTasks implements LiveTaskKeeper {
     if (repeated && live.matchesInFlightWrite(entries)) {
       const head = await this.#context.store.head(live.id);
       if (live.closed) return;
-      live.onCommitted(head?.fence ?? live.fence);
+      live.onCommitted(live.isLeased ? live.fence : (head?.fence ?? live.fence));
       this.#context.store.wakeups.publish({ log: [live.id] });
+      // The write was made, and since then another node may have taken the task, or this one again.
+      const isOurs = head?.node === this.#context.node && head.fence === live.fence;
+      if (!live.closed && !isOurs) this.lose(live, "fenced");
       return;
     }
     const last = entries.at(-1)?.state;

@@ -62,7 +62,12 @@ export class LogReaders {
   }
 
   /** What follows the cursor; undefined if the task is gone. */
-  async readStore(cursor: Cursor): Promise<readonly LogEntry[] | undefined> {
+  /** Waits for a store that is away: a stream that has begun continues when it is back. */
+  readStore(cursor: Cursor): Promise<readonly LogEntry[] | undefined> {
+    return this.#context.storeReturn.retry(() => this.#read(cursor));
+  }
+
+  async #read(cursor: Cursor): Promise<readonly LogEntry[] | undefined> {
     const [read] = await this.#context.store.read([cursor], READ_LIMIT);
     if (read?.kind === "entries") return read.entries;
     // A reader that waits for a task's first event may be woken before it is written.

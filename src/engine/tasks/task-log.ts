@@ -65,6 +65,8 @@ export abstract class TaskLog implements Scope, Committable {
   #releaseNext = false;
   /** What the next write has to say of the run: that it waits in line (false), or that it begins (true). */
   #beginsNext: boolean | undefined;
+  /** Claimed, and no turn of it was begun here yet. */
+  #isUnrun: boolean;
   /** The turn the store knows of or is about to; `#turn` is the one it has still to learn. */
   #knownTurn: number;
   #turn: number | undefined;
@@ -92,6 +94,7 @@ export abstract class TaskLog implements Scope, Committable {
     this.notifyAfterMs = options.notifyAfterMs;
     this.#fence = options.fence;
     this.#origin = options.origin;
+    this.#isUnrun = options.origin === "leased";
     this.#knownTurn = options.turn;
     this.#state = options.fold.number === 0 ? "TASK_STATE_SUBMITTED" : options.fold.status.state;
   }
@@ -119,6 +122,10 @@ export abstract class TaskLog implements Scope, Committable {
   /** Nothing of this task has been handed to the store yet. */
   get isUnwritten(): boolean {
     return this.#origin === "new" && this.#inFlight === undefined;
+  }
+
+  get isLeased(): boolean {
+    return this.#origin === "leased";
   }
 
   /** Taken from those that wait for their caller, with a lease that the store has yet to grant. */
@@ -177,6 +184,7 @@ export abstract class TaskLog implements Scope, Committable {
 
   /** The store is to know which event's message is being answered, so that a resumed run answers the same. */
   beginTurn(number: number): void {
+    this.#isUnrun = false;
     if (number === this.#knownTurn) return;
     this.#knownTurn = number;
     this.#turn = number;
@@ -186,6 +194,8 @@ export abstract class TaskLog implements Scope, Committable {
   /** The run has to wait for its agent. Written with the first write, so that a crash finds a run that never began. */
   markQueued(): void {
     this.#beginsNext = false;
+    // The claim has counted the run.
+    if (this.#isUnrun) this.#committer.markDirty(this);
   }
 
   /** The run that waited begins; to be committed before it does. */
@@ -222,7 +232,9 @@ export abstract class TaskLog implements Scope, Committable {
       if (frame !== undefined) this.#chunkFrame = frame;
       return LogEntry.of(expect + 1 + index, event, received, request, frame);
     });
-    this.#inFlight = { events, entries, turn, release, begins: this.#beginsNext, marks: this.#marks };
+    // Of a task that has run here it says nothing: its turn before is answered.
+    const begins = this.#beginsNext === false && this.isLeased && !this.#isUnrun ? undefined : this.#beginsNext;
+    this.#inFlight = { events, entries, turn, release, begins, marks: this.#marks };
     this.#beginsNext = undefined;
     this.#marks = 0;
     const { node } = this.context;

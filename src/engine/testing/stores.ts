@@ -1,4 +1,5 @@
 import type { TaskStore, Wakeup, Write, WriteResult } from "../../store/contract.ts";
+import { StoreError } from "../../store/errors.ts";
 import { settle } from "./fake-clock.ts";
 
 /** A store with some of its calls replaced. */
@@ -102,6 +103,35 @@ export class FlakyStore {
   fail(times: number, when: "before" | "after" = "before"): void {
     this.#left = times;
     this.#when = when;
+  }
+}
+
+/** A store that other nodes share, and that can be away for a while: calls then fail at once, or when it is back. */
+export class SharedStoreAccess {
+  #away: "refuses" | "hangs" | undefined;
+  #hanging: (() => void)[] = [];
+
+  readonly wrap = (inner: TaskStore): TaskStore => {
+    const guarded = Object.entries(inner).map(([name, member]) => {
+      if (typeof member !== "function" || name === "close") return [name, member];
+      return [name, (...given: unknown[]) => this.#reach(() => member(...given))];
+    });
+    return { ...(Object.fromEntries(guarded) as TaskStore), shared: true };
+  };
+
+  leave(how: "refuses" | "hangs" = "refuses"): void {
+    this.#away = how;
+  }
+
+  comeBack(): void {
+    this.#away = undefined;
+    for (const end of this.#hanging.splice(0)) end();
+  }
+
+  async #reach<T>(call: () => Promise<T>): Promise<T> {
+    if (this.#away === undefined) return call();
+    if (this.#away === "hangs") await new Promise<void>((resolve) => this.#hanging.push(resolve));
+    throw new StoreError("unreachable", "The store is away.");
   }
 }
 

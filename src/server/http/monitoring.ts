@@ -11,6 +11,9 @@ import type { Carriers } from "../carriers/carriers.ts";
 const COUNTER_HELP = {
   events_dropped_after_terminal: "Events an agent produced after its task had ended.",
   events_merged: "Text chunks merged because a task ran ahead of the store.",
+  commits: "Groups of writes that the store took.",
+  events_written: "Events of tasks that were written to the store.",
+  commit_milliseconds: "Time that the store took for groups of writes, from sending them to the answer.",
   runs_fenced: "Runs that lost their task to another process.",
   runs_resumed: "Tasks taken up again after a crash.",
   runs_failed_by_crash: "Tasks failed because their process had stopped.",
@@ -95,6 +98,7 @@ export function createMonitoringRoutes(options: MonitoringOptions) {
   const alive = (): FullReply => jsonReply(200, '{"status":"ok"}');
   const ready = async (): Promise<FullReply> => {
     if (isStarting()) return notReady("the server is starting");
+    if (engine.cluster.isCutOff) return notReady(describeStoreError(undefined));
     try {
       await store.numbers([]);
       await store.checkWritable?.();

@@ -117,6 +117,38 @@ export function describeLeases(store: () => TaskStore): void {
       const [lease] = await store().claim(other, [agent], 5);
       expect(lease).toMatchObject({ fence: 2, head: { id, attempt: 1 } });
     });
+
+    it("is not counted while it waits for the node that claimed it", async () => {
+      const { agent, node, other, id } = parties();
+      await accept(store(), submit(id, [], { agent, node, begins: false }));
+      await store().heartbeat(node, DEAD);
+      await store().claim(other, [agent], 5);
+      await accept(store(), append(id, 1, [], { fence: 2, begins: false }));
+      expect(await store().head(id)).toMatchObject({ node: other, fence: 2, attempt: 0 });
+      await accept(store(), append(id, 1, [], { fence: 2, begins: true }));
+      expect(await store().head(id)).toMatchObject({ node: other, fence: 2, attempt: 1 });
+    });
+  });
+
+  describe("a task that is handed over", () => {
+    it("waits for a claim at once, and its runs so far count as one", async () => {
+      const { agent, node, other, id } = parties();
+      await accept(store(), submit(id, [], { agent, node }));
+      for (const next of [other, node]) {
+        const { fence } = (await store().head(id)) ?? { fence: 0 };
+        await accept(store(), append(id, 1, [], { fence, lease: "release", begins: false }));
+        expect(await store().head(id)).toMatchObject({ node: undefined, attempt: 1 });
+        expect(await store().claim(next, [agent], 5)).toMatchObject([{ fence: fence + 1, head: { attempt: 2 } }]);
+        expect(await store().write([append(id, 1, [], { fence })])).toEqual([{ ok: false, refusal: "fenced" }]);
+      }
+    });
+
+    it("has none that counts if none began", async () => {
+      const { agent, node, other, id } = parties();
+      await accept(store(), submit(id, [], { agent, node, begins: false }));
+      await accept(store(), append(id, 1, [], { fence: 1, lease: "release", begins: false }));
+      expect(await store().claim(other, [agent], 5)).toMatchObject([{ fence: 2, head: { attempt: 1 } }]);
+    });
   });
 
   describe("take and release", () => {
