@@ -31,7 +31,7 @@ const FOLDERS: Readonly<Record<string, { readonly from: readonly string[]; reado
     ],
   },
   auth: { from: ["model", "wire"], packages: ["node:", "jose", "undici", "ipaddr.js", "openid-client"] },
-  store: { from: ["model"], packages: ["node:", "libsql"] },
+  store: { from: ["model"], packages: ["node:", "libsql", "pg"] },
   engine: { from: ["model", "store/contract.ts"], packages: ["node:"] },
   // Chat networks only where dialects are named, and only if a participant of one is called.
   client: { from: ["model", "wire", "dialects", "auth", "channels/networks.ts"], packages: ["node:", "@grpc/grpc-js"] },
