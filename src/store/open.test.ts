@@ -23,8 +23,8 @@ describe("openStore", () => {
   });
 
   it.each([
-    ["postgres://localhost/tasks", /PostgreSQL.*not available in this version/],
-    ["postgresql://localhost/tasks", /PostgreSQL/],
+    ["postgres://user:sesame@host:port/tasks", /^The store is not a valid URL; write postgres:/],
+    ["postgress://user:sesame@localhost/tasks", /^The store "postgress:\/\/…@localhost\/tasks" is of no known kind/],
     ["sqlite:", /names no file/],
     ["redis://localhost", /"redis:\/\/localhost" is of no known kind/],
   ])("refuses %s with a reason", async (spec, reason) => {

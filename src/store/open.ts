@@ -3,6 +3,7 @@ import type { Clock, Log } from "../model/ports.ts";
 import type { TaskStore } from "./contract.ts";
 import { StoreError } from "./errors.ts";
 import { createMemoryStore } from "./memory/memory-store.ts";
+import type { PostgresStoreOptions } from "./postgres/postgres-store.ts";
 import type { ThreadOptions } from "./sqlite/thread/large-writes.ts";
 
 interface OpenStoreOptions {
@@ -15,15 +16,17 @@ interface OpenStoreOptions {
    * in it what may be changed beside that process.
    */
   readonly mode?: "serve" | "inspect" | "repair";
-  /** Large writes are then made on a thread. */
+  /** Of SQLite: large writes are then made on a thread. */
   readonly thread?: ThreadOptions;
+  /** Of PostgreSQL. */
+  readonly cluster?: Pick<PostgresStoreOptions, "leaseMs" | "listenUrl" | "name">;
 }
 
 const SQLITE = "sqlite:";
 
-/** Opens the store that a configuration names: `memory:` or `sqlite:<file>`. */
+/** Opens the store that a configuration names: `memory:`, `sqlite:<file>` or `postgres://…`. */
 export async function openStore(spec: string, options: OpenStoreOptions): Promise<TaskStore> {
-  const { baseDirectory, clock, log, mode = "serve", thread } = options;
+  const { baseDirectory, clock, log, mode = "serve", thread, cluster } = options;
   if (spec === "memory:" || spec === "memory") return createMemoryStore({ clock });
   if (spec.startsWith(SQLITE)) {
     const file = spec.slice(SQLITE.length);
@@ -32,10 +35,11 @@ export async function openStore(spec: string, options: OpenStoreOptions): Promis
     return openSqliteStore(resolve(baseDirectory, file), { mode, clock, log, thread });
   }
   if (/^postgres(ql)?:/.test(spec)) {
-    throw new StoreError(
-      "unavailable",
-      "Stores on PostgreSQL are not available in this version of dragoman; use sqlite:<file> on one machine.",
-    );
+    const { openPostgresStore } = await import("./postgres/postgres-store.ts");
+    return openPostgresStore(spec, { mode, clock, log, ...cluster });
   }
-  throw new StoreError("unavailable", `The store "${spec}" is of no known kind; use "memory:" or "sqlite:<file>".`);
+  throw new StoreError(
+    "unavailable",
+    `The store "${spec.replace(/\/\/.*@/, "//…@")}" is of no known kind; use "memory:", "sqlite:<file>" or "postgres://user@host/database".`,
+  );
 }
