@@ -121,14 +121,14 @@ const STORE_HINTS = {
   "newer-schema": "The store was written by a newer dragoman. Install that version, or point --store elsewhere.",
   "older-schema": "Run: dragoman store migrate",
   "in-use": "Stop the process that uses the store, or point --store elsewhere.",
-  "not-a-database": "The file is something else. Check --store.",
+  "not-a-database": "It is something else. Check --store; ?schema= of a postgres:// URL names another schema.",
   unavailable: "Check the address and whether the driver is installed; dragoman doctor shows more.",
   unreachable: "Check that PostgreSQL runs there and that this machine may connect to it.",
   login: "Check the user and the password in the store's URL, and pg_hba.conf of the server.",
   full: "Free some space on the disk.",
-  "read-only": "Make the folder of the store writable, or point --store elsewhere.",
-  damaged: "dragoman doctor --deep names what is damaged; restore the file from a backup.",
-  io: "Check the disk and the permissions of the file.",
+  "read-only": "Make the store writable, or point --store elsewhere.",
+  damaged: "dragoman doctor --deep names what is damaged; restore the store from a backup.",
+  io: "Check the disk and the permissions of the file, or the log of PostgreSQL.",
 } as const satisfies Record<StoreErrorCode, string>;
 
 const HINTS: Partial<Record<ErrorCode, string>> = {
@@ -184,7 +184,12 @@ function connectionHint({ code, message }: ConnectionError): string | null {
 }
 
 function failure(code: string, message: string, hint: string | null = null, a2aCode: number | null = null): Failure {
-  const exits: Readonly<Record<string, ExitCode>> = { ...CLI_ERROR_EXITS, DRAGOMAN_ERR_INTERRUPTED: EXIT.interrupted };
+  const exits: Readonly<Record<string, ExitCode>> = {
+    ...CLI_ERROR_EXITS,
+    DRAGOMAN_ERR_INTERRUPTED: EXIT.interrupted,
+    DRAGOMAN_ERR_STORE_UNREACHABLE: EXIT.unreachable,
+    DRAGOMAN_ERR_STORE_LOGIN: EXIT.authentication,
+  };
   return { code, message, hint, a2aCode, exit: exits[code] ?? EXIT.failure };
 }
 

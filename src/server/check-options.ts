@@ -2,7 +2,7 @@ import { z } from "zod";
 import { DEFAULT_LIMITS, DEFAULT_TIMES } from "../engine/options.ts";
 import { formatPath, isContainer, toFindings } from "../yaml/problems.ts";
 import { count, mediaType, port, rate, text } from "../yaml/value-types.ts";
-import { grpcPublicUrl, mountPath, publicUrl } from "./config/schema.ts";
+import { grpcPublicUrl, mountPath, publicUrl, STORE, STORE_ERROR } from "./config/schema.ts";
 import { sectionChecks } from "./config/sections.ts";
 import { DEFAULT_SERVE_LIMITS, DEFAULT_SERVE_TIMES, type ServeOptions } from "./options.ts";
 import { registryOptions } from "./registry/config.ts";
@@ -21,10 +21,9 @@ export function isAgent(value: unknown): boolean {
 }
 
 const agent = z.custom(isAgent, { error: "must be what defineAgent returns" });
-const store = z.custom(
-  (value) => (typeof value === "string" ? /^(?:memory:|sqlite:.+)$/.test(value) : hasMethods(value, "write")),
-  { error: 'must be "memory:", "sqlite:<file>" or a TaskStore' },
-);
+const store = z.custom((value) => (typeof value === "string" ? STORE.test(value) : hasMethods(value, "write")), {
+  error: `${STORE_ERROR}, or a TaskStore`,
+});
 const log = z.custom((value) => value === false || hasMethods(value, "debug", "info", "warn", "error"), {
   error: "must be false or an object with the functions debug, info, warn and error",
 });
@@ -55,6 +54,7 @@ const SHAPE = {
   strict: z.boolean().optional(),
   push: z.union([z.boolean(), object], { error: "must be true, false or options" }).optional(),
   store: store.optional(),
+  cluster: z.strictObject({ name: text.optional(), listenUrl: text.optional() }).optional(),
   baseDirectory: text.optional(),
   signing: object.optional(),
   cors: z.strictObject({ origins: z.array(text) }).optional(),

@@ -248,6 +248,7 @@ async function openEngine(settings: ServerSettings, parts: EngineParts) {
           clock: systemClock,
           log,
           thread: { start: startThread },
+          cluster: { ...settings.cluster, leaseMs: times.leaseMs },
         });
   let engine: Engine | undefined;
   closing.add(() => (engine ?? store).close());

@@ -45,6 +45,13 @@ interface ServeTimeOptions extends EngineTimes {
   readonly drainMs: number;
 }
 
+interface ClusterOptions {
+  /** The store is refused if it belongs to a cluster of another name. Default: `default`. */
+  readonly name?: string;
+  /** Address of the same database that passes by a pooler, for the connection that listens for changes. Default: `store`. */
+  readonly listenUrl?: string;
+}
+
 export interface ServeOptions extends SectionOptions {
   /** Agents by name; the name is part of the URL, `/agents/NAME`. */
   readonly agents: Readonly<Record<string, Agent>>;
@@ -68,8 +75,10 @@ export interface ServeOptions extends SectionOptions {
   readonly strict?: boolean;
   /** Whether callers may register webhooks, and how they are notified. Default: true. */
   readonly push?: boolean | PushOptions;
-  /** `memory:` (default), `sqlite:<file>`, or a `TaskStore`. */
+  /** `memory:` (default), `sqlite:<file>`, `postgres://user:password@host:port/database`, or a `TaskStore`. */
   readonly store?: string | TaskStore;
+  /** Several nodes on one PostgreSQL; how long a node's lease lasts is `times.leaseMs`. */
+  readonly cluster?: ClusterOptions;
   /** Folder of relative files. Default: the working directory. */
   readonly baseDirectory?: string;
   /** Signs every card; the public key is published at `/.well-known/jwks.json`. */

@@ -25,7 +25,8 @@ export interface StorePruneFlags extends StoreFlags {
   readonly yes?: boolean;
 }
 
-const DEFAULT_STORE = "sqlite:.dragoman/data.db";
+const SQLITE = "sqlite:";
+const DEFAULT_STORE = `${SQLITE}.dragoman/data.db`;
 /** Tasks per transaction: enough to be fast, few enough that a killed process has little to roll back. */
 const PRUNE_BATCH = 500;
 
@@ -33,8 +34,7 @@ export async function storeStats(output: Output, flags: StoreFlags): Promise<voi
   await withStore(flags, "inspect", async (store, config, file) => {
     const stats = await store.stats();
     const times = config?.times ?? DEFAULT_TIMES;
-    const { forecastSpace } = await import("../../store/sqlite/space.ts");
-    const space = await forecastSpace(file, systemClock, times);
+    const space = file === undefined ? undefined : await forecast(file, times);
     const fields = [
       ["Store", store.description],
       ["Schema Version", stats.schemaVersion],
@@ -43,13 +43,22 @@ export async function storeStats(output: Output, flags: StoreFlags): Promise<voi
       ["Events", stats.events],
       ["Bytes", stats.bytes],
       ["Free Bytes", stats.freeBytes],
-      ["Shrinks", space.shrinks ? "yes" : "no; run: dragoman store vacuum"],
-      ...retentionFields(space, times),
+      ...(space === undefined ? [] : spaceFields(space, times)),
     ] as const;
     const text = () => fields.map(([label, value]) => field(label, value)).join("");
-    const retention = retentionJson(space, times);
-    printResult(output, flags.output, { store: store.description, ...stats, shrinks: space.shrinks, retention }, text);
+    const inFile = space && { shrinks: space.shrinks, retention: retentionJson(space, times) };
+    printResult(output, flags.output, { store: store.description, ...stats, ...inFile }, text);
   });
+}
+
+async function forecast(file: string, times: RetentionTimes): Promise<SpaceForecast> {
+  const { forecastSpace } = await import("../../store/sqlite/space.ts");
+  return forecastSpace(file, systemClock, times);
+}
+
+function spaceFields(space: SpaceForecast, times: RetentionTimes) {
+  const shrinks = space.shrinks ? "yes" : "no; run: dragoman store vacuum";
+  return [["Shrinks", shrinks] as const, ...retentionFields(space, times)];
 }
 
 type Due = SpaceForecast["compact"];
@@ -84,6 +93,9 @@ export async function storeVacuum(output: Output, flags: StoreFlags): Promise<vo
   let found = { store: "", file: "" };
   // Opened and closed first, to find out whether it is a store of this version.
   await withStore(flags, "inspect", async ({ description }, _config, file) => {
+    if (file === undefined) {
+      throw usageError("PostgreSQL gives space back by itself.", "Its autovacuum does; see VACUUM FULL for more.");
+    }
     found = { store: description, file };
   });
   const { vacuumFile } = await import("../../store/sqlite/space.ts");
@@ -129,17 +141,19 @@ async function confirmPrune(output: Output, olderThan: string): Promise<void> {
 export async function withStore(
   flags: StoreFlags,
   mode: "serve" | "inspect" | "repair",
-  use: (store: TaskStore, config: DragomanConfig | undefined, file: string) => Promise<void>,
+  /** `file`: of a store that has one. */
+  use: (store: TaskStore, config: DragomanConfig | undefined, file: string | undefined) => Promise<void>,
 ): Promise<void> {
   const config = await loadConfigOf(flags);
   const spec = flags.store ?? config?.store ?? DEFAULT_STORE;
   if (spec.startsWith("memory:")) {
     throw usageError("A store in memory exists only while its server runs.", "Name another with --store or --config.");
   }
-  const store = await openStore(spec, { baseDirectory: process.cwd(), clock: systemClock, log: SILENT_LOG, mode });
+  const { cluster = {} } = config ?? {};
+  const options = { baseDirectory: process.cwd(), clock: systemClock, log: SILENT_LOG, mode, cluster };
+  const store = await openStore(spec, options);
   try {
-    // Only stores in files are left.
-    await use(store, config, resolve(spec.replace(/^sqlite:/, "")));
+    await use(store, config, spec.startsWith(SQLITE) ? resolve(spec.slice(SQLITE.length)) : undefined);
   } finally {
     await store.close();
   }

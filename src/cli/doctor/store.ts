@@ -19,6 +19,7 @@ const PROGRESS_MS = 2_000;
 
 /** Neither creates the file nor changes its schema. */
 export async function checkStore(spec: string, options: StoreCheckOptions = {}): Promise<readonly Check[]> {
+  if (/^postgres(?:ql)?:/.test(spec)) return [await checkServer(spec)];
   if (!spec.startsWith("sqlite:")) {
     return [ok(NAME, `${spec} keeps nothing beyond the process`)];
   }
@@ -29,6 +30,19 @@ export async function checkStore(spec: string, options: StoreCheckOptions = {}):
     return [found.check, ...(await checkContent(file, options.onProgress ?? (() => {})))];
   } catch (error) {
     return [failed(NAME, messageOf(error))];
+  }
+}
+
+/** Neither makes the tables nor changes them. */
+async function checkServer(spec: string): Promise<Check> {
+  try {
+    const store = await openStore(spec, { baseDirectory: ".", clock: systemClock, log: SILENT_LOG, mode: "inspect" });
+    await store.close();
+    return ok(NAME, `${store.description} can be opened`);
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    if (error.code === "older-schema") return ok(NAME, "PostgreSQL can be used; the tables will be made or migrated");
+    return failed(NAME, error.message);
   }
 }
 

@@ -68,7 +68,8 @@ export interface AgentConfig {
 }
 
 export function toConfig(parsed: ParsedConfig, folder: string, findOrigins: () => ReadonlyMap<string, Origin>) {
-  const { server, retention, auth, signing, audit, registry } = parsed;
+  const { cluster, server, retention, auth, signing, audit, registry } = parsed;
+  const { lease, ...joined } = cluster;
   const { grpc, watchdog, tls, ...reached } = server;
   const { timeout, ...push } = parsed.push;
   const agents = new Map(Object.entries(parsed.agents).map(([name, agent]) => [name, toAgentConfig(agent, folder)]));
@@ -89,8 +90,9 @@ export function toConfig(parsed: ParsedConfig, folder: string, findOrigins: () =
         tls: { ...tls, cert: absolute(tls.cert), key: absolute(tls.key), ...(tls.ca && { ca: absolute(tls.ca) }) },
       }),
     },
-    /** `memory:`, or `sqlite:` and an absolute path. */
+    /** `memory:`, `sqlite:` and an absolute path, or the URL of a PostgreSQL database. */
     store: parsed.store.replace(/^sqlite:(.*)$/, (_, file: string) => `sqlite:${absolute(file)}`),
+    cluster: joined,
     /** Name of an existing agent. */
     default: parsed.default ?? first,
     /** In file order; at least one. */
@@ -107,6 +109,7 @@ export function toConfig(parsed: ParsedConfig, folder: string, findOrigins: () =
     registry: toRegistryConfig(registry, unlisted, absolute),
     limits: parsed.limits,
     times: {
+      leaseMs: lease,
       cancelGraceMs: parsed.cancelGrace,
       idempotencyMs: retention.idempotency,
       compactAfterMs: retention.compactAfter,

@@ -53,6 +53,10 @@ describe("effectiveConfig", () => {
 `;
     const shown = show(text, { API_TOKEN: "hidden-1", DATABASE_SECRET: "hidden-2", MODE: "fast" });
     expect(JSON.stringify(shown)).not.toMatch(/hidden|written/);
+    const database = "postgres://u:written@h/x?password=written";
+    const store = show(`agents: { a: { use: echo } }\nstore: ${database}\ncluster: { listenUrl: "${database}" }`);
+    expect(JSON.stringify(store)).not.toContain("written");
+    expect(store).toMatchObject({ "cluster.lease": { value: "15s", origin: "default" } });
     const push = show(`agents: { a: { use: echo } }\npush: { hmac: { secret: written-for-all-to-see }, timeout: 5s }`);
     expect(push).toMatchObject({
       "push.timeout": { value: "5s", origin: "dragoman.yaml:2:60" },

@@ -40,6 +40,8 @@ function* valuesOf(config: DragomanConfig): ShownValues {
   yield* membersOf("server.cors", server.cors);
   yield ["server.watchdog", server.watchdogMs === false ? false : formatDuration(server.watchdogMs)];
   yield ["store", config.store];
+  yield ["cluster.lease", formatDuration(times.leaseMs)];
+  yield* membersOf("cluster", config.cluster);
   yield ["default", config.default];
   for (const [name, agent] of config.agents) yield* agentValues(`agents.${name}`, agent);
   yield* membersOf("server.tls", server.tls);

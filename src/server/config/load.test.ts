@@ -42,6 +42,7 @@ describe("a configuration", () => {
       },
       strict: false,
       store: `sqlite:${folder}/.dragoman/data.db`,
+      cluster: {},
       default: "echo",
       xiaoyi: expect.objectContaining({ http: [], links: [] }),
       channels: [],
@@ -95,7 +96,13 @@ describe("a configuration", () => {
         signatures: "prefer",
         jkuOrigins: undefined,
       },
-      times: { cancelGraceMs: 5_000, idempotencyMs: 86_400_000, compactAfterMs: 86_400_000, pruneAfterMs: undefined },
+      times: {
+        leaseMs: 15_000,
+        cancelGraceMs: 5_000,
+        idempotencyMs: 86_400_000,
+        compactAfterMs: 86_400_000,
+        pruneAfterMs: undefined,
+      },
       log: { level: "info", pretty: undefined },
     });
     expect([...agents]).toEqual([["echo", { source: { kind: "builtin", use: "echo" }, overrides: {} }]]);
@@ -106,6 +113,7 @@ describe("a configuration", () => {
     const config = parse(`
 server: { host: "::1", port: 8080, publicUrl: https://agents.example.com/, cors: { origins: ["*"] } }
 store: sqlite:data/x.db
+cluster: { name: east, lease: 6s, listenUrl: postgres://direct/tasks }
 default: script
 agents:
   weather: { module: ./agents/weather.ts, name: Weather, timeout: 1.5s }
@@ -152,7 +160,9 @@ log: { level: debug, pretty: true }
       },
     });
     expect(config.limits).toMatchObject({ body: 1_073_741_824, parts: 5, depth: 64 });
+    expect(config.cluster).toEqual({ name: "east", listenUrl: "postgres://direct/tasks" });
     expect(config.times).toEqual({
+      leaseMs: 6_000,
       cancelGraceMs: 500,
       idempotencyMs: 3_600_000,
       compactAfterMs: 300_000,
@@ -273,8 +283,15 @@ describe("what is wrong with a configuration", () => {
       /^dragoman.yaml:2:22: server\.publicUrl: "agents\.example\.com" can be reached/,
     ],
     [`${ECHO}limits: { body: 16 }`, "dragoman.yaml:2:17: limits.body: must be a size such as 512KiB, 16MiB or 1GiB"],
-    [`${ECHO}store: mysql://x`, 'dragoman.yaml:2:8: store: must be "memory:" or "sqlite:<file>"'],
-    [`${ECHO}store: postgres://x`, "dragoman.yaml:2:8: store: not available in this version (PostgreSQL)"],
+    [
+      `${ECHO}store: mysql://x`,
+      'dragoman.yaml:2:8: store: must be "memory:", "sqlite:<file>" or "postgres://user@host/database"',
+    ],
+    [`${ECHO}cluster: { lease: 500ms }`, "dragoman.yaml:2:19: cluster.lease: must be at least 1s"],
+    [
+      `${ECHO}cluster: { listenUrl: "https://x" }`,
+      'dragoman.yaml:2:23: cluster.listenUrl: must be "postgres://user@host/database"',
+    ],
     ["- a", "dragoman.yaml:1:1: must be a map of keys, not a list"],
     [`${ECHO}${ECHO}`, /^dragoman.yaml:2:1: Map keys must be unique/],
     [`${ECHO}server: { port: 1, port: 2 }`, "dragoman.yaml:2:20: Map keys must be unique"],

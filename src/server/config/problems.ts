@@ -15,7 +15,7 @@ export function unavailableFeature(path: Path): string | undefined {
   return Object.hasOwn(UNAVAILABLE_KEYS, key) ? UNAVAILABLE_KEYS[key] : undefined;
 }
 
-export function unavailableMessage(feature: string): string {
+function unavailableMessage(feature: string): string {
   return `not available in this version (${feature})`;
 }
 

@@ -19,7 +19,6 @@ import { DEFAULT_REQUESTS } from "../access/admission.ts";
 import { DEFAULT_CONNECTION_LIMITS } from "../access/connections.ts";
 import { agentVisibility, registry } from "../registry/config.ts";
 import { llm } from "./llm.ts";
-import { unavailableMessage } from "./problems.ts";
 import { auth, tls } from "./schema-auth.ts";
 import { remoteKeys } from "./schema-remote.ts";
 import { dialIn, sectionSchemas } from "./sections.ts";
@@ -302,19 +301,38 @@ const audit = z.strictObject({
     .describe("Refuse all requests while nothing can be written to it; otherwise that is logged and counted."),
 });
 
-const STORE_ERROR = 'must be "memory:" or "sqlite:<file>"';
+/** A shorter lease would end whenever the database answers slowly. */
+const MIN_LEASE_MS = 1_000;
+/** What names a store. */
+export const STORE = /^(?:memory:|sqlite:.+|postgres(?:ql)?:\/\/.+)$/;
+export const STORE_ERROR = 'must be "memory:", "sqlite:<file>" or "postgres://user@host/database"';
+const POSTGRES_URL = /^postgres(?:ql)?:\/\/[^/]/;
 
-const describeStoreError = ({ input }: { readonly input?: unknown }): string =>
-  String(input).startsWith("postgres") ? unavailableMessage("PostgreSQL") : STORE_ERROR;
+const cluster = z.strictObject({
+  name: optional(
+    text,
+    "Name of the cluster: tables that belong to one of another name are refused. Default: `default`.",
+  ),
+  lease: timer
+    .refine((milliseconds) => milliseconds >= MIN_LEASE_MS, { error: "must be at least 1s" })
+    .prefault("15s")
+    .describe("How long a node counts as alive after its last heartbeat; then other nodes take over its tasks."),
+  listenUrl: optional(
+    z.string().regex(POSTGRES_URL, { error: 'must be "postgres://user@host/database"' }),
+    "Address of the same database that passes by a pooler such as PgBouncer, for the connection that listens for changes; default: that of `store`.",
+  ),
+});
 
 /** The whole file, after expansion of variables. Rules between keys are in `rules.ts`. */
 export const configSchema = z.strictObject({
   server: server.prefault({}).describe("Where and how the server is reached."),
   store: z
     .string({ error: STORE_ERROR })
-    .regex(/^(?:memory:|sqlite:.+)$/, { error: describeStoreError })
+    .regex(STORE, { error: STORE_ERROR })
     .default("sqlite:.dragoman/data.db")
-    .describe("Where tasks are kept: `memory:`, or `sqlite:` and a file relative to this one."),
+    .describe(
+      "Where tasks are kept: `memory:`, `sqlite:` and a file relative to this one, or `postgres://user:password@host:5432/database`, in which `?schema=` names the schema for its tables (default: `dragoman`).",
+    ),
   default: optional(text, "Name of the agent that is also served at the root; default: the first."),
   agents: z
     .record(z.string().regex(AGENT_NAME, { error: "must be letters, digits, dots, dashes and underscores" }), agent)
@@ -327,6 +345,7 @@ export const configSchema = z.strictObject({
   limits: limits.prefault({}).describe("Limits on what callers may do."),
   push: push.prefault({}).describe("Push notifications: how registered webhooks are called."),
   registry,
+  cluster: cluster.prefault({}).describe("Several nodes on one PostgreSQL."),
   retention: retention.prefault({}).describe("How long things are kept."),
   cancelGrace: timer
     .prefault("5s")

@@ -5,14 +5,37 @@ import type { RemoteCredentials } from "./schema-remote.ts";
 import { type SectionOptions, sectionSecrets } from "./sections.ts";
 
 interface SecretSources extends SectionOptions {
+  readonly store?: unknown;
+  readonly cluster?: { readonly listenUrl?: string };
   readonly auth?: AuthOptions;
   readonly push?: boolean | { readonly hmac?: { readonly secret: string } | undefined };
 }
 
 /** Configured secrets, to be redacted wherever they occur. */
-export function collectSecrets({ auth = {}, push, ...sections }: SecretSources): readonly string[] {
+export function collectSecrets({ auth = {}, push, store, cluster, ...sections }: SecretSources): readonly string[] {
   const hmac = typeof push === "object" ? push.hmac : undefined;
-  return [...secretsOf(auth), ...(hmac === undefined ? [] : [hmac.secret]), ...sectionSecrets(sections)];
+  return [
+    ...[store, cluster?.listenUrl].flatMap(passwordsOf),
+    ...secretsOf(auth),
+    ...(hmac === undefined ? [] : [hmac.secret]),
+    ...sectionSecrets(sections),
+  ];
+}
+
+/** Of a URL, as it is written there and as it is meant. */
+function passwordsOf(url: unknown): readonly string[] {
+  if (typeof url !== "string" || !URL.canParse(url)) return [];
+  const { password, searchParams } = new URL(url);
+  const inQuery = searchParams.get("password") ?? "";
+  return [password, decodeText(password), inQuery].filter((secret) => secret !== "");
+}
+
+function decodeText(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 /**

@@ -118,7 +118,7 @@ function restartNeeded(started: DragomanConfig, next: DragomanConfig): readonly 
     return old === undefined || now === undefined || (isDialIn(name, started, next) && !isSame(old, now));
   });
   return [
-    ...changed.map((key) => (key === "times" ? "cancelGrace or retention" : key)),
+    ...changed.map((key) => (key === "times" ? "cancelGrace, cluster.lease or retention" : key)),
     ...affected.map((name) => `agents.${name}`),
   ];
 }
