@@ -105,6 +105,22 @@ function declareStore(store: Command, run: RunCommand): void {
     .action(run(async () => (await import("./commands/store.ts")).storeVacuum));
   addExamples(vacuum, [["dragoman store vacuum", "once, for a file that does not shrink by itself"]]);
 
+  const copy = store
+    .command("copy")
+    .description(
+      "copy a store into an empty one, with every number, key and webhook; no server may use either. Tasks that were running are taken up by the first server of the copy, as after a crash",
+    )
+    .requiredOption("--from <store>", "the store to copy: sqlite:<file> or postgres://…")
+    .requiredOption("--to <store>", "an empty store: postgres://…")
+    .addOption(outputOption())
+    .action(run(async () => (await import("./commands/store-copy.ts")).storeCopy));
+  addExamples(copy, [
+    [
+      "dragoman store copy --from sqlite:.dragoman/data.db --to postgres://dragoman@db.example.com/dragoman",
+      "to PostgreSQL",
+    ],
+  ]);
+
   const prune = store
     .command("prune")
     .description("delete tasks that ended long ago")

@@ -79,6 +79,7 @@ describe("the command line", () => {
       "store stats",
       "store migrate",
       "store vacuum",
+      "store copy",
       "store prune",
       "push inbox",
       "push deliveries",
