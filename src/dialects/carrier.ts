@@ -93,6 +93,11 @@ export interface Carrier<C extends Connection = Connection> {
   settle(milliseconds: number): Promise<void>;
   /** Stops sending; tasks continue in the next process. */
   close(): void;
+  /**
+   * The same carrier again, after this one was closed: of several processes one has the connections, and may get them
+   * back. Required if there are connections to dial and the store is shared.
+   */
+  renew?(): Carrier<C> | Promise<Carrier<C>>;
 }
 
 /** One connection from its opening to its end. */
@@ -144,6 +149,8 @@ export interface ConnectionRefusal {
 export interface PeerCaller extends Dispatcher<Pick<CallContext, "signal" | "hops">> {
   /** Absent: messages can be sent and cancelled; no other operation is supported. */
   readonly can?: Pick<Abilities, "operations"> | undefined;
+  /** Whether the peer is connected to this process; absent: it may be. */
+  readonly connected?: boolean;
   /** The newest that the peer has sent, where peers do. */
   readonly card?: AgentCard | undefined;
 }

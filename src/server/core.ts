@@ -6,7 +6,7 @@ import { createGuardedFetch } from "../auth/guarded-fetch/guarded-fetch.ts";
 import type { AgentService, Dialect } from "../dialects/contract.ts";
 import type { Agent } from "../engine/agent.ts";
 import { Engine } from "../engine/engine.ts";
-import { DEFAULT_LIMITS } from "../engine/options.ts";
+import { DEFAULT_LIMITS, DEFAULT_TIMES } from "../engine/options.ts";
 import { ProtocolError } from "../model/errors.ts";
 import { type Loss, refusedLosses } from "../model/loss.ts";
 import { type Log, type Meter, NO_MONITOR } from "../model/ports.ts";
@@ -188,6 +188,9 @@ async function openCore(
     gate,
     endpoint: where.endpoint,
     serveRoute: (route) => engine.serveRoute(route),
+    hold: engine.cluster.isShared
+      ? { records: engine.records, node: engine.node, leaseMs: times.leaseMs ?? DEFAULT_TIMES.leaseMs, monotonic }
+      : undefined,
     hostFor: (dialect) => ({
       ids: uuidIds,
       report: (losses) => report(dialect, losses),

@@ -37,6 +37,7 @@ export function createChannelCarrier(entry: ChannelEntry, host: CarrierHost, too
     peer: (id) => bound.calls?.peer(id),
     settle: (milliseconds) => bound.outbox.settle(milliseconds),
     close: () => bound.close(),
+    renew: () => createChannelCarrier(entry, host, tools),
   };
 }
 

@@ -7,8 +7,11 @@ import { DialError } from "../../wire/dial-error.ts";
 import type { DialledConnection } from "../carrier.ts";
 import type { DialectTools } from "../contract.ts";
 
-/** `given-up`: too many attempts in a row have failed; only a restart of the server tries again. */
-export type ConnectionState = "connecting" | "up" | "waiting" | "given-up" | "stopped";
+/**
+ * `given-up`: too many attempts in a row have failed; only a restart of the server tries again. `standby`: another node
+ * has the connection.
+ */
+export type ConnectionState = "connecting" | "up" | "waiting" | "given-up" | "stopped" | "standby";
 
 export type DialLoopTools = Pick<DialectTools, "clock" | "log" | "random">;
 

@@ -24,34 +24,47 @@ interface PeerAgentOptions extends Omit<AgentDefinition, "run"> {
 const BIND = Symbol("bind carrier peer");
 
 interface PeerAgent extends Agent {
-  readonly [BIND]: (carriers: readonly Carrier[]) => void;
+  readonly [BIND]: (carriers: readonly BoundCarrier[]) => void;
+}
+
+interface BoundCarrier {
+  readonly carrier: Carrier;
+  /** Whether this node has its connections. */
+  readonly isHeld: boolean;
 }
 
 /** Not callable until the server has opened its carriers. */
 export function createPeerAgent({ can, carrier, describe, peer: id, ...definition }: PeerAgentOptions): PeerAgent {
   const bound = createDeferred();
-  let caller: PeerCaller | undefined;
+  let asked: PeerCaller | undefined;
+  let found: { readonly bound: BoundCarrier; readonly caller: PeerCaller } | undefined;
   const peer: PeerCaller = {
     get can() {
-      return caller?.can ?? can;
+      return found?.caller.can ?? can;
     },
     async dispatch(operation, call) {
       // A task of an earlier process is continued as soon as the engine has started.
-      if (caller === undefined && can !== undefined) await bound.promise;
-      if (caller !== undefined) return caller.dispatch(operation, call);
+      if (found === undefined && can !== undefined) await bound.promise;
+      if (found !== undefined) return found.caller.dispatch(operation, call);
       const missing = carrier === undefined ? `connection that reaches ${id}` : `carrier ${carrier}`;
       throw new ProtocolError("UNAVAILABLE", `The agent cannot be reached: this server has no ${missing}.`);
     },
   };
   const agent = Object.assign(createForwardingAgent({ ...definition, peer }), {
-    [BIND]: (carriers: readonly Carrier[]) => {
-      const candidates = carriers.filter(({ name }) => carrier === undefined || name === carrier);
-      caller = candidates.map((one) => one.peer?.(id)).find((found) => found !== undefined);
+    isAvailable: () => found?.bound.isHeld === true && found.caller.connected !== false,
+    [BIND]: (carriers: readonly BoundCarrier[]) => {
+      const candidates = carriers.filter(({ carrier: { name } }) => carrier === undefined || name === carrier);
+      found = candidates.flatMap((bound) => {
+        const caller = bound.carrier.peer?.(id);
+        return caller === undefined ? [] : [{ bound, caller }];
+      })[0];
       bound.resolve();
-      if (caller !== undefined && describe !== undefined) void askForCard(caller);
+      if (describe === undefined || found?.bound.isHeld !== true || found.caller === asked) return;
+      asked = found.caller;
+      void askForCard(asked);
     },
   });
-  return describe === undefined ? agent : withDescription(agent, definition, () => caller?.card, describe);
+  return describe === undefined ? agent : withDescription(agent, definition, () => found?.caller.card, describe);
 }
 
 /** Pauses before a peer that sent no card is asked again: it may have joined later. */
@@ -95,6 +108,6 @@ function withDescription(
 }
 
 /** Makes these agents callable. */
-export function bindPeers(agents: Readonly<Record<string, Agent>>, carriers: readonly Carrier[]): void {
+export function bindPeers(agents: Readonly<Record<string, Agent>>, carriers: readonly BoundCarrier[]): void {
   for (const agent of Object.values(agents)) if (BIND in agent) (agent as PeerAgent)[BIND](carriers);
 }

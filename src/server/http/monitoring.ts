@@ -104,7 +104,10 @@ export function createMonitoringRoutes(options: MonitoringOptions) {
       await store.checkWritable?.();
       // The server is ready all the same: its other agents work, and a restart would not help.
       const unreachable = [...upstreams()].flatMap(([name, { reachable }]) => (reachable === false ? [name] : []));
-      const detail = unreachable.length === 0 ? {} : { unreachable };
+      const detail = {
+        ...(unreachable.length > 0 && { unreachable }),
+        ...(engine.cluster.isShared && { connections: countConnections(connections()) }),
+      };
       return jsonReply(200, JSON.stringify({ status: "ready", ...detail }));
     } catch (error) {
       return notReady(describeStoreError(error));
@@ -135,14 +138,25 @@ export function createMonitoringRoutes(options: MonitoringOptions) {
   ]);
 }
 
+/** By dialect: which connections this node has, and which another one. */
+function countConnections(states: ReturnType<Carriers["states"]>) {
+  const counts = [...states].flatMap(([dialect, own]) => {
+    const standby = own.filter((state) => state === "standby").length;
+    return own.length === 0 ? [] : [[dialect, { held: own.length - standby, standby }] as const];
+  });
+  return Object.fromEntries(counts);
+}
+
 /** Named after the dialect: `xiaoyi_links`, `a2a_lite_connections`. */
 function connectionGauges(states: ReturnType<Carriers["states"]>) {
   const gauges = [...states].flatMap(([dialect, own]) => {
     const name = `${dialect.replaceAll("-", "_")}${dialect.endsWith("link") ? "s" : "_connections"}`;
     const up = own.filter((state) => state === "up").length;
+    const standby = own.filter((state) => state === "standby").length;
     return [
       [name, { help: `Connections of ${dialect} that are configured.`, value: own.length }],
       [`${name}_up`, { help: `Connections of ${dialect} that are open.`, value: up }],
+      [`${name}_standby`, { help: `Connections of ${dialect} that another node has.`, value: standby }],
     ] as const;
   });
   return Object.fromEntries(gauges);

@@ -39,11 +39,8 @@ export function openXiaoyiLinks(
   return Promise.all(entries.map((entry) => openLink(entry, linkRoute(entry, entries), context)));
 }
 
-async function openLink(
-  entry: XiaoyiLinkOptions,
-  route: string,
-  { defaultOwner, host, phones, tools }: XiaoyiLinkContext,
-): Promise<Carrier<Link>> {
+async function openLink(entry: XiaoyiLinkOptions, route: string, context: XiaoyiLinkContext): Promise<Carrier<Link>> {
+  const { defaultOwner, host, phones, tools } = context;
   const { agent: name, agentId, apiKey, heartbeatMs, owner = defaultOwner(name), render, uid } = entry;
   const { language = DEFAULT_LANGUAGE } = entry;
   const { clock, ids, log } = tools;
@@ -96,6 +93,7 @@ async function openLink(
     deliver: (delivery) => agent.deliver(delivery),
     settle: (milliseconds) => agent.settle(milliseconds),
     close: () => agent.close(),
+    renew: () => openLink(entry, route, context),
   };
 }
 
