@@ -13,6 +13,7 @@ export function declareServerCommands(program: Command, run: RunCommand, output:
   declareServe(program.command("serve [config]"), run);
   declareDemoServer(program.command("demo-server"), run);
   declareStore(program.command("store").description("inspect and maintain a server's store").helpCommand(false), run);
+  declareTop(program.command("top"), run);
   const push = program.command("push").description("push notifications").helpCommand(false);
   declareInbox(push.command("inbox"), run);
   declareDeliveries(addStoreOptions(push.command("deliveries")), run);
@@ -60,11 +61,13 @@ function declareServe(serve: Command, run: RunCommand): void {
       "register the agents at this registry, or server that has one, as long as they are served; may be repeated",
       collect,
     )
+    .option("--workers <count>", "processes that serve on the same ports, or auto for one per core; needs PostgreSQL")
     .option("--watch", "load an agent again when its module or the configuration changes")
     .action(run(async () => (await import("./commands/serve.ts")).serve));
   addExamples(serve, [
     ["dragoman serve", "what ./dragoman.yaml says"],
     ["dragoman serve agents.yaml --port 8080 --watch", "while writing an agent"],
+    ["dragoman serve --store postgres://dragoman@db.example.com/dragoman --workers auto", "on all cores"],
     ["dragoman serve --port 4001 --register http://127.0.0.1:4000", "so that others find the agents there"],
   ]);
 }
@@ -129,6 +132,19 @@ function declareStore(store: Command, run: RunCommand): void {
     .action(run(async () => (await import("./commands/store.ts")).storePrune));
   addStoreOptions(prune);
   addExamples(prune, [["dragoman store prune --older-than 30d --yes", "without a question"]]);
+}
+
+function declareTop(command: Command, run: RunCommand): void {
+  command
+    .description("show the nodes of a cluster: leases, running tasks, commits, take-overs")
+    .option("--interval <duration>", "how often to look", "2s")
+    .option("--once", "print one table and end, as where there is no terminal")
+    .action(run(async () => (await import("./commands/top.ts")).top));
+  addExamples(addStoreOptions(command), [
+    ["dragoman top", "the cluster of ./dragoman.yaml, until Ctrl-C"],
+    ["dragoman top --store postgres://dragoman@db.example.com/dragoman --once", "one table"],
+    ["dragoman top -o json", "for scripts"],
+  ]);
 }
 
 function declareDoctor(doctor: Command, run: RunCommand): void {

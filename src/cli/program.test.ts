@@ -81,6 +81,7 @@ describe("the command line", () => {
       "store vacuum",
       "store copy",
       "store prune",
+      "top",
       "push inbox",
       "push deliveries",
       "push redeliver",

@@ -1,10 +1,12 @@
 import { existsSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { hasErrorCode } from "../../model/errors.ts";
 import { omitUndefined } from "../../model/json.ts";
+import type { DragomanConfig } from "../../server/config/index.ts";
 import type { DragomanServer } from "../../server/serve.ts";
-import { CommandError, EXIT } from "../errors.ts";
-import { ifGiven, readHttpUrl, readPort } from "../flag-values.ts";
+import { CommandError, CommandExit, EXIT, type ExitCode } from "../errors.ts";
+import { ifGiven, readHttpUrl, readInteger, readPort } from "../flag-values.ts";
 import type { Output } from "../output.ts";
 import { quoteForShell, table } from "../render/text.ts";
 import { packageVersion } from "../version.ts";
@@ -17,6 +19,7 @@ export interface ServeFlags {
   readonly store?: string;
   readonly logLevel?: string;
   readonly register?: readonly string[];
+  readonly workers?: string;
 }
 
 export async function serve(output: Output, config: string | undefined, flags: ServeFlags): Promise<void> {
@@ -28,8 +31,35 @@ export async function serve(output: Output, config: string | undefined, flags: S
     registerWith: (flags.register ?? []).map((url) => readHttpUrl("--register", url).href),
     pretty: output.stderrIsTerminal,
   };
-  const { startServer } = await import("../../server/start.ts");
-  await runUntilStopped(output, await startServer({ configFile, overrides, watch: flags.watch === true }));
+  const start = async () => {
+    const { startServer } = await import("../../server/start.ts");
+    return startServer({ configFile, overrides, watch: flags.watch === true });
+  };
+  const { isWorker } = await import("../../server/workers/worker.ts");
+  if (isWorker()) return runAsWorker(await start());
+  const workers = ifGiven(flags.workers, readWorkers);
+  if (workers === undefined) return runUntilStopped(output, await start());
+  const { loadConfig, environmentFor } = await import("../../server/config/index.ts");
+  const loaded = await loadConfig(configFile, await environmentFor(configFile), overrides);
+  checkSharedStore(loaded.store, workers);
+  await runWorkers(output, loaded, workers);
+}
+
+function readWorkers(text: string): number {
+  return text === "auto" ? availableParallelism() : readInteger("--workers", text, 1, 1_024, " or auto");
+}
+
+/** Only a database that is a process of its own can be shared. */
+function checkSharedStore(store: string, workers: number): void {
+  if (workers === 1 || /^postgres(ql)?:/.test(store)) return;
+  const reason = store.startsWith("sqlite:")
+    ? "one process owns a SQLite file: it decides alone who runs which task, and others would wait for every write of it"
+    : "tasks in memory belong to one process, so that the others would not find them";
+  throw new CommandError(
+    "DRAGOMAN_ERR_CONFIG",
+    `${workers} workers cannot share the store ${store}: ${reason}.`,
+    "Use a PostgreSQL store (store: postgres://…), or leave --workers out.",
+  );
 }
 
 /** Serves the built-in agents from memory, for trying things out without leaving files behind. */
@@ -87,23 +117,68 @@ export type StartedServer = Pick<DragomanServer, "agents" | "close" | "closed" |
 /** Prints what is served and waits until the server closes. The first signal drains running tasks; a second one exits. */
 async function runUntilStopped(output: Output, server: StartedServer): Promise<void> {
   output.write(renderBanner(server));
-  let stopping = false;
-  const onSignal = (signal: NodeJS.Signals): void => {
-    if (stopping) process.exit(signal === "SIGINT" ? EXIT.interrupted : 143);
-    stopping = true;
-    output.info("Shutting down; waiting for running tasks. Press Ctrl-C again to quit now.");
+  const close = (signal: NodeJS.Signals) => {
     server.close(signal).catch((error: unknown) => {
       output.info(`Shutdown failed: ${error instanceof Error ? error.message : String(error)}`);
       process.exit(EXIT.failure);
     });
   };
-  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-  for (const signal of signals) process.on(signal, onSignal);
+  await untilClosed(output, server.closed, close);
+}
+
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+async function untilClosed(
+  output: Output,
+  closed: Promise<void>,
+  close: (signal: NodeJS.Signals) => void,
+  kill: () => void = () => {},
+): Promise<void> {
+  let stopping = false;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (stopping) {
+      kill();
+      process.exit(signal === "SIGINT" ? EXIT.interrupted : 143);
+    }
+    stopping = true;
+    output.info("Shutting down; waiting for running tasks. Press Ctrl-C again to quit now.");
+    close(signal);
+  };
+  for (const signal of SIGNALS) process.on(signal, onSignal);
   try {
-    await server.closed;
+    await closed;
   } finally {
-    for (const signal of signals) process.removeListener(signal, onSignal);
+    for (const signal of SIGNALS) process.removeListener(signal, onSignal);
   }
+}
+
+/** Serves on ports that another process holds, which also says when to stop: a terminal signals both. */
+async function runAsWorker(server: StartedServer): Promise<void> {
+  const { onStop, reportListening } = await import("../../server/workers/worker.ts");
+  const ignore = () => {};
+  for (const signal of SIGNALS) process.on(signal, ignore);
+  const end = onStop((reason) => {
+    server.close(reason).catch(() => process.exit(EXIT.failure));
+  });
+  reportListening(renderBanner(server));
+  await server.closed;
+  end();
+}
+
+async function runWorkers(output: Output, { log: logging }: DragomanConfig, count: number): Promise<void> {
+  const { createLog } = await import("../../server/logging/log.ts");
+  const { startWorkers, WorkerFailedError } = await import("../../server/workers/primary.ts");
+  const log = await createLog({
+    level: logging.level,
+    pretty: logging.pretty ?? output.stderrIsTerminal,
+    secrets: [],
+  });
+  const workers = await startWorkers(count, log).catch((error: unknown) => {
+    if (error instanceof WorkerFailedError) throw new CommandExit(error.exitCode as ExitCode);
+    throw error;
+  });
+  output.write(`${workers.banner}Workers: ${count}\n`);
+  await untilClosed(output, workers.closed, workers.stop, workers.kill);
 }
 
 function renderBanner(server: Pick<StartedServer, "agents" | "grpc" | "store" | "url">): string {

@@ -67,7 +67,7 @@ export function createAuthentication(options: AuthenticationOptions) {
       );
     },
     /** Replies only to authenticated callers and to requests from this machine. */
-    guarded: (reply: () => FullReply) => async (exchange: ExchangeRequest) => {
+    guarded: (reply: () => FullReply | Promise<FullReply>) => async (exchange: ExchangeRequest) => {
       if (!identifies || isLocalRequest(exchange)) return reply();
       try {
         if ((await authenticate(exchange)).authenticated) return reply();

@@ -7,6 +7,7 @@ import { type ExchangeRequest, type FullReply, jsonReply, PRIVATE_NO_STORE } fro
 import type { Authentication } from "../access/authentication.ts";
 import type { ByteBudgets } from "../access/byte-budgets.ts";
 import type { Carriers } from "../carriers/carriers.ts";
+import { isWorker, shareMetrics } from "../workers/worker.ts";
 
 const COUNTER_HELP = {
   events_dropped_after_terminal: "Events an agent produced after its task had ended.",
@@ -113,9 +114,9 @@ export function createMonitoringRoutes(options: MonitoringOptions) {
       return notReady(describeStoreError(error));
     }
   };
-  const metrics = (): FullReply => {
+  const ownMetrics = (): string => {
     const { tasks, queued, streams } = engine.load;
-    const body = counters.render({
+    const rendered = counters.render({
       tasks_live: { help: "Tasks queued or running here.", value: tasks },
       tasks_queued: { help: "Tasks waiting for their agent.", value: queued },
       streams_open: { help: "Open streams.", value: streams },
@@ -125,12 +126,14 @@ export function createMonitoringRoutes(options: MonitoringOptions) {
       unsent_bytes: { help: "Bytes of answers that wait to be read.", value: budgets.unsent.held },
       resident_memory_bytes: { help: "Memory of the process.", value: process.memoryUsage.rss() },
     });
-    return {
-      status: 200,
-      headers: { "content-type": "text/plain; version=0.0.4", "cache-control": PRIVATE_NO_STORE },
-      body: body + renderUpstreams(upstreams()) + renderRegistered(registered()),
-    };
+    return rendered + renderUpstreams(upstreams()) + renderRegistered(registered());
   };
+  const gatherMetrics = isWorker() ? shareMetrics(ownMetrics) : ownMetrics;
+  const metrics = async (): Promise<FullReply> => ({
+    status: 200,
+    headers: { "content-type": "text/plain; version=0.0.4", "cache-control": PRIVATE_NO_STORE },
+    body: await gatherMetrics(),
+  });
   return new Map<string, (exchange: ExchangeRequest) => FullReply | Promise<FullReply>>([
     ["/healthz", alive],
     ["/readyz", ready],
