@@ -18,6 +18,7 @@ export default defineConfig({
     hookTimeout: HANGS_MS,
     expect: { poll: { timeout: HANGS_MS } },
     pool: "forks",
-    maxWorkers: 2,
+    // Many tests wait most of their time: for leases, timeouts and other processes.
+    maxWorkers: 3,
   },
 });

@@ -1,6 +1,6 @@
 /** Agents for the crash tests: slow enough to be caught at any moment, exact enough to tell whether anything is missing. */
 import { setTimeout as pause } from "node:timers/promises";
-import { defineAgent } from "../../src/agents/define.ts";
+import type { defineAgent as DefineAgent } from "../../src/agents/define.ts";
 import type { AgentTurn } from "../../src/agents/turn.ts";
 import type { Agent } from "../../src/engine/agent.ts";
 
@@ -20,7 +20,7 @@ async function* count(turn: AgentTurn, steps: number) {
   }
 }
 
-export function createFaultAgents(): Readonly<Record<string, Agent>> {
+export function createFaultAgents(defineAgent: typeof DefineAgent): Readonly<Record<string, Agent>> {
   return {
     fragile: defineAgent({
       name: "Fragile",

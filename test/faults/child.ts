@@ -1,11 +1,12 @@
 /** The process that is killed: serves the agents from one file until nobody needs it any more. */
+import { defineAgent } from "../../src/agents/define.ts";
 import { serve } from "../../src/server/serve.ts";
 import { createFaultAgents } from "./agents.ts";
 
 const [file = "", port = "0"] = process.argv.slice(2);
 
 const server = await serve({
-  agents: createFaultAgents(),
+  agents: createFaultAgents(defineAgent),
   store: `sqlite:${file}`,
   port: Number(port),
   limits: { attempts: 1_000 },

@@ -3,7 +3,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { EXTENSIONS } from "../../src/model/extensions.ts";
 import type { TaskState } from "../../src/model/task.ts";
-import type { Victim } from "./victim.ts";
 
 const ENDED: ReadonlySet<string> = new Set<TaskState>([
   "TASK_STATE_COMPLETED",
@@ -23,6 +22,13 @@ interface StreamResult {
   readonly artifactUpdate?: { readonly taskId: string };
 }
 
+/** Where a caller finds a server now. */
+export interface Target {
+  readonly url: Promise<string>;
+  /** Asked after each event: true makes the caller hang up and go on elsewhere. */
+  leaves?(): boolean;
+}
+
 /** One task from its first message to its end, across as many lives of the server as that takes. */
 export class Follower {
   readonly agent: string;
@@ -33,15 +39,15 @@ export class Follower {
   id: string | undefined;
   end: string | undefined;
   reconnects = 0;
-  readonly #victim: Victim;
+  readonly #target: Target;
   readonly #key: string;
   /** Begun with a send that is answered at once, then followed; otherwise with a stream. */
   readonly #sendsFirst: boolean;
   #last = 0;
   #asked = false;
 
-  constructor(victim: Victim, agent: string, steps: number, key: string, sendsFirst: boolean) {
-    this.#victim = victim;
+  constructor(target: Target, agent: string, steps: number, key: string, sendsFirst: boolean) {
+    this.#target = target;
     this.agent = agent;
     this.steps = steps;
     this.#key = key;
@@ -55,13 +61,16 @@ export class Follower {
 
   async run(): Promise<void> {
     while (this.end === undefined && this.violations.length === 0) {
-      const url = await this.#victim.url;
+      const url = await this.#target.url;
       try {
         if (this.id === undefined) await this.#begin(url);
         else if (this.#asked) await this.#answer(url);
         else await this.#follow(url);
       } catch (error) {
-        if (!isBroken(error)) throw error;
+        if (!isBroken(error)) {
+          this.violations.push(String(error));
+          return;
+        }
         this.reconnects++;
         // The refused connection tells of the death before the parent has noticed it.
         await pause(5);
@@ -104,6 +113,7 @@ export class Follower {
   async #call(url: string, params: object, headers: Record<string, string>): Promise<StreamResult> {
     const response = await this.#post(url, "SendMessage", params, headers);
     const answer = (await response.json()) as { result?: StreamResult; error?: unknown };
+    if (isUnavailable(answer.error)) throw new UnavailableError();
     if (answer.result === undefined) this.violations.push(`refused: ${JSON.stringify(answer.error)}`);
     return answer.result ?? {};
   }
@@ -111,11 +121,14 @@ export class Follower {
   async #stream(url: string, method: string, params: object, headers: Record<string, string>): Promise<void> {
     const response = await this.#post(url, method, params, { accept: "text/event-stream", ...headers });
     if (response.headers.get("content-type")?.startsWith("text/event-stream") !== true) {
-      this.violations.push(`${method} was refused: ${await response.text()}`);
+      const text = await response.text();
+      if (isUnavailable((JSON.parse(text) as { error?: unknown }).error)) throw new UnavailableError();
+      this.violations.push(`${method} was refused: ${text}`);
       return;
     }
     for await (const frame of framesOf(response)) {
       this.#take(frame);
+      if (this.#target.leaves?.() === true) return;
       // A subscription stays open over a question; it is answered first and followed again then.
       if (this.#asked) return;
     }
@@ -144,13 +157,30 @@ async function* framesOf(response: Response): AsyncGenerator<Frame> {
     for (const block of blocks) {
       const data = /^data: (.*)$/m.exec(block)?.[1];
       if (data === undefined) continue;
-      const { result } = JSON.parse(data) as { result: unknown };
+      const { error, result } = JSON.parse(data) as { result: unknown; error?: unknown };
+      // The server gave the stream up: it is resumed elsewhere.
+      if (isUnavailable(error)) throw new UnavailableError();
+      if (error !== undefined) throw new Error(`a stream ended with ${JSON.stringify(error)}`);
       yield { number: Number(/^id: (\d+)$/m.exec(block)?.[1]), json: JSON.stringify(result) };
     }
   }
 }
 
+/** The server says that it cannot answer now, or that it is going away. */
+class UnavailableError extends Error {}
+
+function isUnavailable(error: unknown): boolean {
+  return (error as { code?: number } | undefined)?.code === UNAVAILABLE;
+}
+
+/** `UNAVAILABLE` as JSON-RPC has it. */
+const UNAVAILABLE = -32053;
+
 /** What `fetch` throws when the other side dies: before the answer, or in the middle of it. */
 function isBroken(error: unknown): boolean {
-  return error instanceof TypeError || (error instanceof Error && error.name === "AbortError");
+  return (
+    error instanceof UnavailableError ||
+    error instanceof TypeError ||
+    (error instanceof Error && error.name === "AbortError")
+  );
 }

@@ -1,11 +1,12 @@
 /** The process that is killed while it tells webhooks of its tasks. */
+import { defineAgent } from "../../src/agents/define.ts";
 import { serve } from "../../src/server/serve.ts";
 import { createFaultAgents } from "./agents.ts";
 
 const [file = ""] = process.argv.slice(2);
 
 const server = await serve({
-  agents: createFaultAgents(),
+  agents: createFaultAgents(defineAgent),
   store: `sqlite:${file}`,
   port: 0,
   grpcPort: false,
