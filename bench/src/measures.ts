@@ -1,6 +1,7 @@
 /** Everything a scenario can measure, and how to print it. */
 export const measures = {
   cpuMicros: { title: "CPU µs each", digits: 1 },
+  databaseCpuMicros: { title: "CPU µs of the database", digits: 1 },
   p50CpuMicros: { title: "p50 CPU µs", digits: 0 },
   p99CpuMicros: { title: "p99 CPU µs", digits: 0 },
   cpuMillis: { title: "CPU ms", digits: 0 },
@@ -10,6 +11,7 @@ export const measures = {
   p50Millis: { title: "p50 ms", digits: 2 },
   p99Millis: { title: "p99 ms", digits: 2 },
   addedMillis: { title: "p50 ms added", digits: 2 },
+  takeOverMillis: { title: "ms until taken over", digits: 0 },
   waitMillis: { title: "ms that others wait", digits: 1 },
   fileShare: { title: "file size after pruning / before", digits: 2 },
   streamKilobytes: { title: "RSS KB per stream", digits: 2 },

@@ -1,11 +1,15 @@
+import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { copyFile, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { runLoad, sends } from "./client/load.ts";
 import type { Endpoint } from "./client/requests.ts";
+import { commandFile } from "./contestants/served-config.ts";
+import { Database } from "./database.ts";
 import { withContestant } from "./scenario.ts";
 
-export type StoreKind = "memory" | "sqlite";
+export type StoreKind = "memory" | "sqlite" | "postgres";
 
 /**
  * Scratch files of one run, next to the results and not in the system's temporary folder, which is
@@ -15,6 +19,7 @@ export class Workspace {
   readonly #folder: string;
   readonly #filled = new Map<number, Promise<string>>();
   #stores = 0;
+  #database: Database | undefined;
 
   constructor(folder: string) {
     this.#folder = join(folder, String(process.pid));
@@ -25,6 +30,7 @@ export class Workspace {
   }
 
   async close(): Promise<void> {
+    await this.#database?.stop();
     await rm(this.#folder, { recursive: true, force: true });
   }
 
@@ -33,18 +39,43 @@ export class Workspace {
   }
 
   newStore(kind: StoreKind): string {
-    return kind === "memory" ? "memory:" : `sqlite:${this.path(`store-${++this.#stores}.db`)}`;
+    if (kind === "memory") return "memory:";
+    const number = ++this.#stores;
+    return kind === "sqlite" ? `sqlite:${this.path(`store-${number}.db`)}` : this.database.url(`store_${number}`);
   }
 
-  /** A Dragoman store file with this many completed tasks; filled once per run, then copied. */
-  async filledStore(tasks: number): Promise<string> {
+  /** Started by the scenarios that use it. */
+  get database(): Database {
+    if (this.#database === undefined) throw new Error("The scenario has not started the database.");
+    return this.#database;
+  }
+
+  async startDatabase(): Promise<Database> {
+    this.#database ??= await Database.start(this.#folder);
+    return this.#database;
+  }
+
+  /** A Dragoman store with this many completed tasks; filled once per run as a file, then copied. */
+  async filledStore(tasks: number, kind: "sqlite" | "postgres" = "sqlite"): Promise<string> {
     let filled = this.#filled.get(tasks);
     if (!filled) {
       filled = this.#fill(tasks);
       this.#filled.set(tasks, filled);
     }
     const source = await filled;
-    const copy = this.newStore("sqlite");
+    const copy = this.newStore(kind);
+    if (kind === "postgres") {
+      await promisify(execFile)(process.execPath, [
+        await commandFile(),
+        "store",
+        "copy",
+        "--from",
+        source,
+        "--to",
+        copy,
+      ]);
+      return copy;
+    }
     await copyFile(fileOf(source), fileOf(copy));
     const log = `${fileOf(source)}-wal`;
     if (existsSync(log)) await copyFile(log, `${fileOf(copy)}-wal`);

@@ -10,11 +10,13 @@ import {
   InMemoryPushNotificationStore,
   InMemoryTaskStore,
   type RequestContext,
+  type TaskStore,
 } from "@a2a-js/sdk/server";
 import { agentCardHandler, jsonRpcHandler, UserBuilder } from "@a2a-js/sdk/server/express";
 import { A2AService, UserBuilder as GrpcUserBuilder, grpcService } from "@a2a-js/sdk/server/grpc";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import express from "express";
+import { openPostgresTaskStore } from "./a2a-js-postgres-store.ts";
 import { openSqliteTaskStore } from "./a2a-js-sqlite-store.ts";
 import { runContestant } from "./child.ts";
 import { type AgentName, chunkText, requestedChunks } from "./protocol.ts";
@@ -100,12 +102,17 @@ function cardOf(name: string, pushNotifications: boolean): AgentCard {
   };
 }
 
+async function openTaskStore(store: string): Promise<TaskStore> {
+  if (store === "memory:") return new InMemoryTaskStore();
+  if (store.startsWith("postgres:")) return openPostgresTaskStore(store);
+  return openSqliteTaskStore(store.slice("sqlite:".length));
+}
+
 await runContestant(async ({ agent, push = false, store }) => {
   const execute = executes[agent];
   if (!execute) throw new Error(`a2a-js has no agent "${agent}"`);
   const executor: AgentExecutor = { execute, cancelTask: async () => {} };
-  const taskStore =
-    store === "memory:" ? new InMemoryTaskStore() : await openSqliteTaskStore(store.slice("sqlite:".length));
+  const taskStore = await openTaskStore(store);
   const requestHandler = new DefaultRequestHandler(
     cardOf(agent, push),
     taskStore,

@@ -4,7 +4,7 @@ import type { Endpoint } from "../client/requests.ts";
 /** What a contestant serves. Each process serves one agent, so that none pays for unused routes. */
 export interface Settings {
   agent: AgentName;
-  /** `memory:` or `sqlite:<file>` */
+  /** `memory:`, `sqlite:<file>` or `postgres://…?schema=<name>` */
   store: string;
   /** The Xiaoyi platform that the agent connects to. */
   link?: LinkSettings;

@@ -83,7 +83,7 @@ async function untilReady(child: ChildProcess, address: string): Promise<void> {
   throw new Error(`ended with ${child.exitCode ?? child.signalCode}`);
 }
 
-async function commandFile(): Promise<string> {
+export async function commandFile(): Promise<string> {
   const manifest = createRequire(import.meta.url).resolve("dragoman/package.json");
   const { bin }: { bin: Record<string, string> } = JSON.parse(await readFile(manifest, "utf8"));
   return join(dirname(manifest), bin.dragoman!);

@@ -8,7 +8,8 @@ import { housekeeping } from "./housekeeping.ts";
 import { largeMessages } from "./large.ts";
 import { linkFrames, linkSessions } from "./link.ts";
 import { longTask } from "./long-task.ts";
-import { lookup } from "./lookup.ts";
+import { lookup, postgresLookup } from "./lookup.ts";
+import { postgresNodes, postgresSend, postgresStream } from "./postgres.ts";
 import { registry } from "./registry.ts";
 import { send } from "./send.ts";
 import { startUp } from "./start-up.ts";
@@ -24,6 +25,9 @@ export const scenarios: readonly Scenario[] = [
   burst,
   paced,
   durability,
+  postgresSend,
+  postgresStream,
+  postgresNodes,
   dialects,
   grpcSend,
   grpcStream,
@@ -40,6 +44,7 @@ export const scenarios: readonly Scenario[] = [
   longStream,
   subscriptions,
   lookup,
+  postgresLookup,
   registry,
   housekeeping,
   startUp,

@@ -1,10 +1,11 @@
-import { call, calls, runLoad } from "../client/load.ts";
+import { call, calls, runLoad, sends } from "../client/load.ts";
 import { requestBytes, rpc } from "../client/requests.ts";
 import type { Contestant } from "../contestants/launch.ts";
-import type { Sample } from "../measures.ts";
+import type { Measure, Sample } from "../measures.ts";
 import { type Context, costOf, inTurn, type Recorder, type Scenario, withContestant } from "../scenario.ts";
 import type { Target } from "../verdict.ts";
 import { fillTasks, type StoreKind } from "../workspace.ts";
+import { costOnDatabase } from "./postgres.ts";
 
 const connections = 8;
 const pageSize = 50;
@@ -23,35 +24,53 @@ function nextPage(since: "nothing" | "many tasks", store: StoreKind): string {
   return `next page, ${since} since, ${store}`;
 }
 
+function targetsOf(store: StoreKind, measure: Measure, atMost = 1.3): Target[] {
+  const pairs = [
+    ...lookups.map((name) => [labelOf(name, "many", store), labelOf(name, "few", store)] as const),
+    [nextPage("many tasks", store), nextPage("nothing", store)] as const,
+  ];
+  return pairs.map(([of, times]) => ({ measure, of, times, atMost }));
+}
+
+const setup = "Dragoman beside itself, in turn on warm servers: the same requests, pages of 50 tasks.";
+
 export const lookup: Scenario = {
   name: "lookup",
   title:
     "get and list with many tasks (1,000,000 in SQLite, 100,000 in memory) against 1,000; the next page after 20,000 tasks ended since the first",
-  setup: "Dragoman beside itself, in turn on warm servers: the same requests, pages of 50 tasks.",
-  targets: stores.flatMap((store): Target[] => [
-    ...lookups.map(
-      (name): Target => ({
-        measure: "cpuMicros",
-        of: labelOf(name, "many", store),
-        times: labelOf(name, "few", store),
-        atMost: 1.3,
-      }),
-    ),
-    {
-      measure: "cpuMicros",
-      of: nextPage("many tasks", store),
-      times: nextPage("nothing", store),
-      atMost: 1.3,
-    },
-  ]),
+  setup,
+  targets: stores.flatMap((store) => targetsOf(store, "cpuMicros")),
   async run(context, record) {
     for (const store of stores) await measureStore(context, record, store);
   },
 };
 
+const sending = (amount: "few" | "many") => `send, ${amount} tasks, postgres`;
+
+export const postgresLookup: Scenario = {
+  name: "postgres-lookup",
+  title: "send, get and list with 1,000,000 tasks in PostgreSQL against 1,000; the next page after 20,000 tasks ended",
+  setup: `${setup} The tasks are those of an SQLite file, copied by \`dragoman store copy\`. CPU of the database is that of all its processes.`,
+  targets: [
+    ...targetsOf("postgres", "cpuMicros"),
+    ...targetsOf("postgres", "databaseCpuMicros", 1.5),
+    { measure: "cpuMicros", of: sending("many"), times: sending("few"), atMost: 1.3 },
+    { measure: "databaseCpuMicros", of: sending("many"), times: sending("few"), atMost: 1.5 },
+  ],
+  async run(context, record) {
+    await context.workspace.startDatabase();
+    await measureStore(context, record, "postgres");
+  },
+};
+
 async function measureStore(context: Context, record: Recorder, store: StoreKind): Promise<void> {
   const many = context.size(store === "memory" ? 100_000 : 1_000_000, 2_000);
-  const storeOf = async (tasks: number) => (store === "memory" ? "memory:" : context.workspace.filledStore(tasks));
+  const storeOf = async (tasks: number) =>
+    store === "memory" ? "memory:" : context.workspace.filledStore(tasks, store);
+  const cost = (contestant: Contestant, requests: readonly Buffer[], count: number) => {
+    const work = () => runLoad(contestant, { connections, count }, calls(requests));
+    return store === "postgres" ? costOnDatabase(context, [contestant], work) : costOf(contestant, work);
+  };
   await withContestant("dragoman", { agent: "echo", store: await storeOf(few) }, async (small) =>
     withContestant("dragoman", { agent: "echo", store: await storeOf(many) }, async (large) => {
       if (store === "memory") {
@@ -66,6 +85,13 @@ async function measureStore(context: Context, record: Recorder, store: StoreKind
         measurements[labelOf(name, "few", store)] = () => cost(small, fewRequests[name], count);
         measurements[labelOf(name, "many", store)] = () => cost(large, manyRequests[name], count);
       }
+      if (store === "postgres") {
+        const count = context.size(10_000, 200);
+        const send = (contestant: Contestant) =>
+          costOnDatabase(context, [contestant], () => runLoad(contestant, { connections: 64, count }, sends));
+        measurements[sending("few")] = () => send(small);
+        measurements[sending("many")] = () => send(large);
+      }
       await inTurn(context, record, measurements);
       const pages = context.size(1_000, 100);
       await inTurn(context, record, {
@@ -78,10 +104,6 @@ async function measureStore(context: Context, record: Recorder, store: StoreKind
       });
     }),
   );
-}
-
-function cost(contestant: Contestant, requests: readonly Buffer[], count: number): Promise<Sample> {
-  return costOf(contestant, () => runLoad(contestant, { connections, count }, calls(requests)));
 }
 
 interface Page {
