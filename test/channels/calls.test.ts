@@ -46,7 +46,7 @@ async function serveFrom(yaml: string, more: Readonly<Record<string, Agent>> = {
   const agents = new Map([...(await buildAgents(config)), ...Object.entries(more)]);
   const server = await serve({ ...toServeOptions(config, agents), port: 0, grpcPort: false, store: "memory:" });
   closing.push(() => server.close());
-  await expect.poll(() => isConnected(server.url), { timeout: 60_000 }).toBe(true);
+  await expect.poll(() => isConnected(server.url)).toBe(true);
   return server;
 }
 
@@ -83,7 +83,7 @@ channels: [{ irc: ${account("front")}, agent: far }]`);
     const url = `${front.url}/agents/far`;
     // Not by the client, which keeps a card for as long as the server says.
     const served = async () => fieldsOf(await (await fetch(`${url}/.well-known/agent-card.json`)).json()).name;
-    await expect.poll(served, { timeout: 60_000 }).toBe("Helper of the room");
+    await expect.poll(served).toBe("Helper of the room");
     const far = await connect(url);
     expect(far.card.skills.map(({ id }) => id)).toEqual(["poem"]);
     const states: string[] = [];
@@ -189,7 +189,7 @@ channels: [{ mqtt: { url: 'mqtt://127.0.0.1:${broker.port}', name: front, rooms:
     const peer = await RawPeer.join(broker);
     const server = await openServer(broker);
     const { id } = await server.send("far", "Write.", { configuration: { returnImmediately: true } });
-    await expect.poll(() => peer.tasks(), { timeout: 60_000 }).toHaveLength(1);
+    await expect.poll(() => peer.tasks()).toHaveLength(1);
     const [task] = peer.tasks();
     await peer.say(`[A2A:ack task=${task}]`);
     await peer.say(`[A2A:status task=${task} state=working]\nThinking.`);
@@ -197,7 +197,7 @@ channels: [{ mqtt: { url: 'mqtt://127.0.0.1:${broker.port}', name: front, rooms:
       const { result } = await server.post("far", "GetTask", { id });
       return (result as Task).status.state;
     };
-    await expect.poll(stateOf, { timeout: 60_000 }).toBe("TASK_STATE_WORKING");
+    await expect.poll(stateOf).toBe("TASK_STATE_WORKING");
     await server.stop();
     if (when === "before") await peer.say(`[A2A:result task=${task} state=completed]\nA poem.`);
     await server.start();
@@ -205,7 +205,7 @@ channels: [{ mqtt: { url: 'mqtt://127.0.0.1:${broker.port}', name: front, rooms:
       await server.logged(({ msg }) => msg.startsWith("Connected to "));
       await peer.say(`[A2A:result task=${task} state=completed]\nA poem.`);
     }
-    await expect.poll(stateOf, { timeout: 60_000 }).toBe("TASK_STATE_COMPLETED");
+    await expect.poll(stateOf).toBe("TASK_STATE_COMPLETED");
     const { result } = await server.post("far", "GetTask", { id });
     expect((result as Task).artifacts).toMatchObject([{ parts: [{ text: "A poem." }] }]);
     expect(peer.tasks()).toHaveLength(1);

@@ -72,7 +72,7 @@ describe.each(CLUSTER_STORES)("several nodes on $name", (spec) => {
       await here.stage.reached("go");
       const second = there.client().task(userMessage("work; input which?", { taskId: id }));
       const messages = async () => (await there.client().get(id)).history?.length;
-      await expect.poll(messages, { timeout: 60_000 }).toBe(2);
+      await expect.poll(messages).toBe(2);
       here.stage.open("go");
       expect((await second).status.state).toBe("TASK_STATE_INPUT_REQUIRED");
       expect(here.stage.started).toHaveLength(2);

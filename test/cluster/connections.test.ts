@@ -4,6 +4,7 @@ import { defineAgent } from "../../src/index.ts";
 import { systemClock } from "../../src/server/clock-and-ids.ts";
 import { createDialInAgent } from "../../src/server/xiaoyi/dial-in-agent.ts";
 import { createSimulator, describeViolation, seededRandom } from "../../src/simulator/index.ts";
+import { RAW_NETWORKS } from "../channels/raw-peers.ts";
 import { type Credentials, RawAgent } from "../dial-in/raw-agent.ts";
 import { HTTP_BINDINGS } from "../support/http-bindings.ts";
 import { closeLater } from "../support/lifecycle.ts";
@@ -11,8 +12,7 @@ import { userMessage } from "../support/wire-client.ts";
 import { textOf } from "../support/wire-types.ts";
 import { CLUSTER_STORES, Cluster, type Node } from "./nodes.ts";
 
-const until = (condition: () => Promise<boolean> | boolean) =>
-  expect.poll(condition, { timeout: 60_000, interval: 20 }).toBe(true);
+const until = (condition: () => Promise<boolean> | boolean) => expect.poll(condition, { interval: 20 }).toBe(true);
 
 /** Answers when the test lets it, on whichever node it runs. */
 function createSlowAgent() {
@@ -112,6 +112,60 @@ describe.each(CLUSTER_STORES)("nodes on $name", (spec) => {
       const task = simulator.phone.say("again");
       await task.waitUntilSettled();
       expect(task.screen().text).toBe("again!");
+    });
+  });
+
+  describe.each(RAW_NETWORKS.filter(({ isAvailable }) => isAvailable))("a channel of $name", (network) => {
+    async function start(leaseMs = 60_000) {
+      const slow = createSlowAgent();
+      const room = await network.start();
+      const person = await room.join("person");
+      const channels = [{ ...room.settings("agent"), agent: "slow", allowPeers: [room.idOf("person")] }];
+      const cluster = new Cluster(HTTP_BINDINGS[0], spec);
+      const startNode = (name: string) =>
+        cluster.start({ agents: { slow: slow.agent(name) }, channels, times: { leaseMs, drainMs: 0 } });
+      const isConnected = async (node: Node) =>
+        /^dragoman_a2a_lite_connections_up 1$/m.test((await node.read("/metrics")).text);
+      const here = await startNode("here");
+      await until(() => isConnected(here));
+      const there = await startNode("there");
+      return { ...slow, person, isConnected, here, there };
+    }
+
+    it("is connected by one node; when that ends another takes it over, and finishes and answers the task in the room", async () => {
+      const { here, there, person, isConnected, runs, open } = await start();
+      await person.say("[A2A:task id=one to=agent] quick");
+      await person.next("agent", /\[A2A:result task=one state=completed\b/);
+      await person.say("[A2A:task id=two to=agent] slow");
+      await until(() => runs.includes("here: slow"));
+      expect(await isConnected(there)).toBe(false);
+      await here.server.close();
+      await until(() => isConnected(there));
+      open();
+      const result = await person.next("agent", /\[A2A:result task=two state=completed\b/);
+      expect(result.text).toContain("slow!");
+      expect(runs).toEqual(["here: quick", "here: slow", "there: slow"]);
+      await person.say("[A2A:task id=three to=agent] last");
+      await person.next("agent", /\[A2A:result task=three state=completed\b/);
+      const results = person.posts.filter(({ text }) => text.includes("[A2A:result"));
+      expect(results.map(({ text }) => /task=(\w+)/.exec(text)?.[1])).toEqual(["one", "two", "three"]);
+    });
+
+    it.runIf(network.name === "irc")("is left by a node that is cut off from the store, and taken over", async () => {
+      const { here, there, person, isConnected, runs, open } = await start(3_000);
+      await person.say("[A2A:task id=one to=agent] slow");
+      await until(() => runs.includes("here: slow"));
+      here.access.leave();
+      await until(() => isConnected(there));
+      expect(await isConnected(here)).toBe(false);
+      open();
+      await person.next("agent", /\[A2A:result task=one state=completed\b/);
+      here.access.comeBack();
+      await until(async () => (await here.read("/readyz")).status === 200);
+      await person.say("[A2A:task id=two to=agent] quick");
+      await person.next("agent", /\[A2A:result task=two state=completed\b/);
+      expect(await isConnected(here)).toBe(false);
+      expect(person.posts.filter(({ text }) => text.includes("[A2A:result"))).toHaveLength(2);
     });
   });
 

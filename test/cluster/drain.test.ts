@@ -10,8 +10,7 @@ const REPLAY = { "a2a-extensions": "urn:dragoman:ext:replay:v1" };
 /** Short enough for a test, and long enough for a machine that has much else to do. */
 const LEASE = { leaseMs: 3_000 };
 
-const until = (condition: () => Promise<boolean> | boolean) =>
-  expect.poll(condition, { timeout: 60_000, interval: 20 }).toBe(true);
+const until = (condition: () => Promise<boolean> | boolean) => expect.poll(condition, { interval: 20 }).toBe(true);
 
 describe.each(CLUSTER_STORES)("nodes on $name", (spec) => {
   const start = async (options: Parameters<Cluster["start"]>[0] = {}) => {

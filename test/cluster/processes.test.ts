@@ -20,8 +20,7 @@ while (!existsSync(process.argv[2])) await new Promise((resolve) => setTimeout(r
 console.log("finished");
 `;
 
-const until = (condition: () => Promise<boolean> | boolean) =>
-  expect.poll(condition, { timeout: 120_000, interval: 50 }).toBe(true);
+const until = (condition: () => Promise<boolean> | boolean) => expect.poll(condition, { interval: 50 }).toBe(true);
 
 interface NodeProcess {
   readonly url: string;
