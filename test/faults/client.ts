@@ -112,18 +112,18 @@ export class Follower {
 
   async #call(url: string, params: object, headers: Record<string, string>): Promise<StreamResult> {
     const response = await this.#post(url, "SendMessage", params, headers);
-    const answer = (await response.json()) as { result?: StreamResult; error?: unknown };
-    if (isUnavailable(answer.error)) throw new UnavailableError();
-    if (answer.result === undefined) this.violations.push(`refused: ${JSON.stringify(answer.error)}`);
-    return answer.result ?? {};
+    const { error, result } = await readAnswer(response);
+    if (isUnavailable(error)) throw new UnavailableError();
+    if (result === undefined) this.violations.push(`refused: ${JSON.stringify(error)}`);
+    return result ?? {};
   }
 
   async #stream(url: string, method: string, params: object, headers: Record<string, string>): Promise<void> {
     const response = await this.#post(url, method, params, { accept: "text/event-stream", ...headers });
     if (response.headers.get("content-type")?.startsWith("text/event-stream") !== true) {
-      const text = await response.text();
-      if (isUnavailable((JSON.parse(text) as { error?: unknown }).error)) throw new UnavailableError();
-      this.violations.push(`${method} was refused: ${text}`);
+      const { error } = await readAnswer(response);
+      if (isUnavailable(error)) throw new UnavailableError();
+      this.violations.push(`${method} was refused: ${JSON.stringify(error)}`);
       return;
     }
     for await (const frame of framesOf(response)) {
@@ -144,6 +144,15 @@ export class Follower {
     if (state === undefined) return;
     this.#asked = state === "TASK_STATE_INPUT_REQUIRED";
     if (ENDED.has(state)) this.end = state;
+  }
+}
+
+async function readAnswer(response: Response): Promise<{ result?: StreamResult; error?: unknown }> {
+  const text = await response.text();
+  try {
+    return JSON.parse(text);
+  } catch {
+    return { error: `${response.status} ${JSON.stringify([...response.headers])} ${text}` };
   }
 }
 

@@ -1,4 +1,5 @@
 /** A node of a cluster that is killed, stopped and cut off: the built package, as it is installed. */
+import { inspect } from "node:util";
 import { defineAgent, serve } from "dragoman";
 import { createFaultAgents } from "./agents.ts";
 
@@ -10,6 +11,13 @@ const server = await serve({
   port: 0,
   grpcPort: false,
   limits: { attempts: 1_000 },
+  // What a caller is not told in detail.
+  log: {
+    debug() {},
+    info() {},
+    warn() {},
+    error: ({ err }, message) => process.stderr.write(`${message} ${inspect(err)}\n`),
+  },
   times: { leaseMs: Number(leaseMs) },
 });
 process.send?.({ url: server.url });

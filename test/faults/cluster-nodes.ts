@@ -25,17 +25,19 @@ export class ClusterNode {
     return new ClusterNode(proxy, script, [store.href, String(leaseMs)]);
   }
 
+  /** A node that cannot reach the database in time ends; as often as that happens, it is started again. */
   async start(): Promise<void> {
-    const child = fork(this.#script, this.#args, {
-      execArgv: ["--import", "tsx"],
-      stdio: ["ignore", "inherit", "inherit", "ipc"],
-    });
-    this.#child = child;
-    this.url = await new Promise<string>((resolve, reject) => {
-      child.once("message", (message) => resolve((message as { url: string }).url));
-      child.once("exit", (code) => reject(new Error(`A node ended with ${code} before it listened.`)));
-    });
-    child.removeAllListeners("exit");
+    do {
+      const child = fork(this.#script, this.#args, {
+        execArgv: ["--import", "tsx"],
+        stdio: ["ignore", "inherit", "inherit", "ipc"],
+      });
+      this.#child = child;
+      this.url = await new Promise<string | undefined>((resolve) => {
+        child.once("message", (message) => resolve((message as { url: string }).url));
+        child.once("exit", () => resolve(undefined));
+      });
+    } while (this.url === undefined);
   }
 
   signal(signal: "SIGSTOP" | "SIGCONT"): void {

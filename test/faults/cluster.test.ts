@@ -179,10 +179,14 @@ test.runIf(hasPostgres())(
 );
 
 test.runIf(hasPostgres())("without fences the same faults are found to do harm", async () => {
-  const scene = await openScene("./unfenced-child.ts", seededRandom(SEED));
-  // Long enough that a node that was stopped finds its tasks under way elsewhere.
-  const { violations } = await run(scene, 8, ["stop"], 250);
-  // Two runs of one task in one log: what the caller got is neither the one nor the other.
-  process.stdout.write(`${violations.length} violations, such as ${violations[0]}\n`);
-  expect(violations.filter((violation) => /counted/.test(violation))).not.toEqual([]);
+  const harm: string[] = [];
+  // Whether a node that was stopped finds its tasks under way elsewhere is a matter of chance.
+  for (let attempt = 0; harm.length === 0 && attempt < 10; attempt++) {
+    const scene = await openScene("./unfenced-child.ts", seededRandom(SEED + attempt));
+    const { violations } = await run(scene, 8, ["stop"], 250);
+    // Two runs of one task in one log: what the caller got is neither the one nor the other.
+    harm.push(...violations.filter((violation) => /counted/.test(violation)));
+  }
+  process.stdout.write(`${harm.length} violations, such as ${harm[0]}\n`);
+  expect(harm).not.toEqual([]);
 });
