@@ -102,28 +102,41 @@ function toStatement(scope: number, asked: ListQuery, view: string | undefined) 
   const add = (value: unknown) => `$${values.push(value)}`;
   const inScope = `scope = ${add(scope)}::bigint`;
   const inContext = contextId === undefined ? "" : ` AND context = ${add(toText(contextId))}`;
-  const inState = state === undefined ? "" : ` AND state = ${add(STATE_CODES[state])}::smallint`;
-  const fromTime = since === undefined ? "" : ` AND status_ts >= ${add(Math.ceil(since))}::bigint`;
-  const filter = `${inScope}${inContext}${inState}${fromTime}`;
+  const code = state && `${add(STATE_CODES[state])}::smallint`;
+  const inState = code === undefined ? "" : ` AND state = ${code}`;
+  const earliest = since === undefined ? undefined : `${add(Math.ceil(since))}::bigint`;
+  const fromTime = earliest === undefined ? "" : ` AND status_ts >= ${earliest}`;
   const most = `${add(limit + 1)}::bigint`;
-  const following =
-    after === undefined
-      ? ""
-      : ` AND (status_ts, id) < (${add(after.timestamp)}::bigint, ${add(toText(after.id))} COLLATE "C")`;
+  const cursor = after && `${add(after.timestamp)}::bigint, ${add(toText(after.id))} COLLATE "C"`;
+  const following = cursor === undefined ? "" : ` AND (status_ts, id) < (${cursor})`;
   const seen = after === undefined || view === undefined ? undefined : add(view);
   const stillThere = seen === undefined ? "" : ` AND ${isVisible("moved", seen)}`;
+  const [range, order] = rangeFrom(cursor);
   const present = `SELECT ${COLUMNS}, t.status_ts AS place FROM @task t
-    WHERE ${filter}${following}${stillThere} ORDER BY status_ts DESC, id DESC LIMIT ${most}`;
+    WHERE ${range}${stillThere} ORDER BY ${order} LIMIT ${most}`;
   const isCounted = contextId === undefined && since === undefined;
   const counted = isCounted
     ? COUNT_TASKS(`${inScope}${inState || " AND state > 0"}`)
-    : `SELECT count(*) FROM (SELECT 1 FROM @task WHERE ${filter} LIMIT ${MAX_COUNTED}) counted`;
+    : `SELECT count(*) FROM (SELECT 1 FROM @task WHERE ${rangeFrom(undefined)[0]} LIMIT ${MAX_COUNTED}) counted`;
   const total = firstPageOnly === true ? "0::bigint" : `(${counted})`;
   const text = `WITH present AS MATERIALIZED (${present})${seen === undefined ? "" : `, ${past()}`}
     SELECT whole.view, whole.total, page.* FROM (SELECT pg_current_snapshot()::text AS view, ${total} AS total) whole
     LEFT JOIN (SELECT * FROM present${seen === undefined ? "" : " UNION ALL SELECT * FROM past"}) page ON true
     ORDER BY page.place DESC, page.id DESC LIMIT ${most}`;
   return { text, values };
+
+  /** Of tasks where they are now, those after `start` in the order of the list. */
+  function rangeFrom(start: string | undefined): [range: string, order: string] {
+    if (code === undefined || contextId !== undefined) {
+      const rest = start === undefined ? "" : following;
+      return [`${inScope}${inContext}${inState}${fromTime}${rest}`, "status_ts DESC, id DESC"];
+    }
+    // As a range of the index by state: a plan for any state might go through all tasks by time for the few in a rare one.
+    const key = "(state, status_ts, id)";
+    const upTo = start === undefined ? `<= (${code}, ${MAX_BIGINT}, '' COLLATE "C")` : `< (${code}, ${start})`;
+    const range = `${key} ${upTo} AND ${key} >= (${code}, ${earliest ?? MIN_BIGINT}, '' COLLATE "C")`;
+    return [`${inScope} AND ${range}`, "state DESC, status_ts DESC, id DESC"];
+  }
 
   function past(): string {
     const left = `${isVisible("p.since", seen as string)} AND NOT ${isVisible("p.until", seen as string)}`;
@@ -137,7 +150,8 @@ function toStatement(scope: number, asked: ListQuery, view: string | undefined) 
   }
 }
 
-const MIN_BIGINT = "-9223372036854775808";
+const MIN_BIGINT = "'-9223372036854775808'::bigint";
+const MAX_BIGINT = "'9223372036854775807'::bigint";
 
 function splitByBytes(rows: readonly FoundRow[]): FoundRow[][] {
   const groups: FoundRow[][] = [];
