@@ -9,16 +9,23 @@ if (process.env.PROPERTY_SEED === "random") {
   process.stdout.write(`PROPERTY_SEED=${process.env.PROPERTY_SEED}\n`);
 }
 
+const shared = {
+  setupFiles: ["test/support/property-seed.ts"],
+  testTimeout: HANGS_MS,
+  hookTimeout: HANGS_MS,
+  expect: { poll: { timeout: HANGS_MS } },
+  pool: "forks",
+} as const;
+
 export default defineConfig({
   test: {
-    include: ["src/**/*.test.ts", "test/**/*.test.ts", "bench/src/**/*.test.ts"],
-    setupFiles: ["test/support/property-seed.ts"],
     globalSetup: ["test/channels/left-out.ts"],
-    testTimeout: HANGS_MS,
-    hookTimeout: HANGS_MS,
-    expect: { poll: { timeout: HANGS_MS } },
-    pool: "forks",
     // Many tests wait most of their time: for leases, timeouts and other processes.
     maxWorkers: 3,
+    projects: [
+      // One process for many files, so that each module is loaded once: loading takes longer than most of these tests.
+      { test: { ...shared, name: "parts", include: ["src/**/*.test.ts", "bench/src/**/*.test.ts"], isolate: false } },
+      { test: { ...shared, name: "whole", include: ["test/**/*.test.ts"] } },
+    ],
   },
 });
