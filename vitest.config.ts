@@ -10,7 +10,7 @@ if (process.env.PROPERTY_SEED === "random") {
 }
 
 const shared = {
-  setupFiles: ["test/support/property-seed.ts"],
+  setupFiles: "test/support/property-seed.ts",
   testTimeout: HANGS_MS,
   hookTimeout: HANGS_MS,
   expect: { poll: { timeout: HANGS_MS } },

@@ -98,6 +98,22 @@ describe.each(CLUSTER_STORES)("several nodes on $name", (spec) => {
       }
     });
 
+    it("answers with one key that race on all of them are one message", async () => {
+      const { cluster, here, there } = await start();
+      const nodes = [here, there, await cluster.start()];
+      for (let round = 0; round < 5; round++) {
+        const { id } = await here.client().task("work; input which?");
+        const message = userMessage(`artifact ${round}`, { taskId: id });
+        const key = { "idempotency-key": `answer-${round}` };
+        const tasks = await Promise.all(
+          nodes.flatMap((node) => [node, node, node]).map((node) => node.client().task(message, {}, key)),
+        );
+        expect(tasks.map(({ status }) => status.state)).toEqual(tasks.map(() => "TASK_STATE_COMPLETED"));
+        const started = nodes.flatMap(({ stage }) => stage.started).filter((text) => text === `artifact ${round}`);
+        expect(started).toHaveLength(1);
+      }
+    });
+
     it("a webhook that is registered on one is notified of each event once, and listed on all", async () => {
       const { here, there } = await start();
       const receiver = await Receiver.start();

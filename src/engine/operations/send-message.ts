@@ -4,7 +4,7 @@ import { TaskFold } from "../../model/fold.ts";
 import type { Message } from "../../model/message.ts";
 import type { CallContext, FrameStream, SendInput, SendOutcome } from "../../model/operation.ts";
 import { isTerminal } from "../../model/task.ts";
-import type { DeliveryRegistration } from "../../store/contract.ts";
+import type { DeliveryRegistration, IdempotencyRecord, IdempotencyScope } from "../../store/contract.ts";
 import { KeyedMutex } from "../concurrency.ts";
 import { checkCapacity, checkIds, checkParts, inputSize, toRequestDetails, toTurn } from "../incoming-message.ts";
 import type { EngineContext } from "../options.ts";
@@ -108,10 +108,17 @@ export class SendHandler {
       try {
         return await this.#accept(send);
       } catch (error) {
-        if (error instanceof DuplicateSend) return toStoredSend(requireSameContent(error.record, input));
-        throw error;
+        const record = error instanceof DuplicateSend ? error.record : await this.#findLater(scope);
+        if (record === undefined) throw error;
+        return toStoredSend(requireSameContent(record, input));
       }
     });
+  }
+
+  /** Another node may have taken in the same message since it was looked for, and the task may even have ended with it. */
+  async #findLater(scope: IdempotencyScope): Promise<IdempotencyRecord | undefined> {
+    if (!this.#context.lease.isShared) return undefined;
+    return this.#context.store.findIdempotencyRecord(scope).catch(() => undefined);
   }
 
   /** Not a promise where nothing has to be waited for, which is the most frequent case. */

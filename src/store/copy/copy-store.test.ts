@@ -126,6 +126,21 @@ describe.runIf(hasPostgres())("copying a store", () => {
     });
   });
 
+  it("belongs to the cluster that serves the target first, before the copy or after it", async () => {
+    const serve = async (url: string, name: string) => {
+      const options = { baseDirectory: folder, clock: systemClock, log: SILENT_LOG, cluster: { name } };
+      await (await openStore(url, options)).close();
+    };
+    const [fresh, named] = [server.url("fresh"), server.url("named")];
+    await copyStore(source, fresh, { baseDirectory: folder });
+    await serve(named, "prod");
+    await copyStore(source, named, { baseDirectory: folder });
+    for (const url of [fresh, named]) {
+      await serve(url, "prod");
+      await expect(serve(url, "test")).rejects.toThrow(/belongs to the cluster "prod", and this one is "test"/);
+    }
+  });
+
   it("refuses a store that is not empty, and changes neither", async () => {
     const target = server.url("filled");
     await withStore(target, (store) => accept(store, finished("mine")));

@@ -71,8 +71,8 @@ function parseStoreUrl(spec: string): StoreUrl {
   }
   const schema = url.searchParams.get("schema") ?? DEFAULT_SCHEMA;
   url.searchParams.delete("schema");
-  if (schema === "" || schema.includes("\0") || Buffer.byteLength(schema) > MAX_NAME_BYTES || /^pg_/i.test(schema)) {
-    throw new StoreError("unavailable", `The store has a schema "${schema}", which PostgreSQL does not allow.`);
+  if (schema === "" || /[@\0]/.test(schema) || Buffer.byteLength(schema) > MAX_NAME_BYTES || /^pg_/i.test(schema)) {
+    throw new StoreError("unavailable", `The store has a schema "${schema}", which cannot be used.`);
   }
   const host = url.searchParams.get("host") ?? (url.hostname || "localhost");
   const database = decodeURIComponent(url.pathname.slice(1)) || decodeURIComponent(url.username) || "postgres";
@@ -128,7 +128,9 @@ export async function openDatabase(spec: string, options: DatabaseOptions): Prom
   function resolve(text: string) {
     const known = names.get(text);
     if (known !== undefined) return known;
-    const resolved = text.replace(/@(\w+)/g, (_, word: string) => (word === "now" ? DATABASE_NOW : prefix + word));
+    const resolved = text
+      .replace(/'@(\w+)'/g, (_, word: string) => `'${(prefix + word).replaceAll("'", "''")}'`)
+      .replace(/@(\w+)/g, (_, word: string) => (word === "now" ? DATABASE_NOW : prefix + word));
     const made = { text: resolved, name: createHash("sha1").update(resolved).digest("hex").slice(0, 20) };
     names.set(text, made);
     return made;

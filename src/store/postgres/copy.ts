@@ -11,7 +11,7 @@ const GENERATED: Readonly<Record<string, string>> = { scope: "id", task: "seq", 
 /** Who delivered it is gone: it is due again. */
 const DUE = "CASE WHEN holder IS NULL THEN due_at ELSE 0 END AS due_at";
 
-async function open(spec: string, mode: "serve" | "inspect"): Promise<Database> {
+async function open(spec: string, mode: "copy" | "inspect"): Promise<Database> {
   const database = await openDatabase(spec, { leaseMs: CONNECT_MS, log: SILENT_LOG });
   try {
     await prepareSchema(database, mode);
@@ -86,7 +86,7 @@ async function* readPages(query: Query, table: CopiedTable): AsyncGenerator<read
 
 /** All of the copy is one transaction: whatever interrupts it leaves the store empty. */
 export async function openPostgresTarget(spec: string): Promise<CopyTarget> {
-  const database = await open(spec, "serve");
+  const database = await open(spec, "copy");
   const { place } = database;
   const { query, end } = await holdTransaction(database, "BEGIN");
   const close = async () => {

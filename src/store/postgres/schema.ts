@@ -1,5 +1,6 @@
 import { StoreError } from "../errors.ts";
 import { type Database, type Query, quoteName } from "./connection.ts";
+import { sqlStateOf } from "./errors.ts";
 
 /**
  * From each schema version to the next; the first makes the tables. A step, once released, is never changed. Names are
@@ -179,9 +180,18 @@ const MIGRATIONS: readonly string[] = [
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
 /** Two that migrate at the same time wait for each other. */
-const MIGRATION_LOCK = 0x6472676d;
+const MIGRATION_LOCK = 0x6472676f;
+/** Others that start at the same time wait no longer for one that changes the tables. */
+const LOCK_MS = 10_000;
+const LOCK_NOT_AVAILABLE = "55P03";
+/** Some of the tasks that were changed last are among them. */
+const NEWEST_TASKS = 1_000;
+/** The first number that an ordinary transaction can have. */
+const FIRST_TRANSACTION = 3;
 const MIN_SERVER_VERSION = 15;
 const DEFAULT_CLUSTER = "default";
+/** Of a copy that no node has served yet. */
+const NO_CLUSTER = "";
 
 interface ServerRow {
   readonly version: string;
@@ -190,11 +200,11 @@ interface ServerRow {
 
 /**
  * Refuses a server or a schema that cannot be used. `serve` makes the tables if there are none and brings them up to the
- * present version, all steps or none; the others ask for it.
+ * present version, all steps or none; `copy` does, too, for whichever cluster it will be; the others ask for it.
  */
 export async function prepareSchema(
   database: Database,
-  mode: "serve" | "inspect" | "repair",
+  mode: "serve" | "copy" | "inspect" | "repair",
   cluster: string = DEFAULT_CLUSTER,
 ): Promise<void> {
   const { place } = database;
@@ -212,9 +222,12 @@ export async function prepareSchema(
     throw new StoreError("unavailable", `The database has encoding ${server?.encoding}, not UTF8: ${place}.`);
   }
   const version = await checkSchema(database, database.query);
-  if (mode === "serve") {
-    if (version < SCHEMA_VERSION) await migrate(database, cluster);
-    return checkCluster(database, cluster);
+  if (mode === "serve" || mode === "copy") {
+    if (version < SCHEMA_VERSION) await migrate(database, mode === "copy" ? NO_CLUSTER : cluster);
+    if (mode === "copy") return;
+    await checkCluster(database, cluster);
+    await repairTransactions(database);
+    return;
   }
   if (version === SCHEMA_VERSION) return;
   if (version === 0)
@@ -255,8 +268,9 @@ async function readVersion(schema: string, query: Query): Promise<number | undef
   return info?.version;
 }
 
-/** Two clusters that share a schema by mistake would run each other's tasks. */
+/** Two clusters that share a schema by mistake would run each other's tasks. A copy belongs to the first that serves it. */
 async function checkCluster({ place, query }: Database, cluster: string): Promise<void> {
+  await query("UPDATE @store_info SET cluster = $1 WHERE cluster = $2", [cluster, NO_CLUSTER]);
   const [info] = await query<{ cluster: string }>("SELECT cluster FROM @store_info");
   if (info === undefined || info.cluster === cluster) return;
   throw new StoreError(
@@ -268,11 +282,38 @@ async function checkCluster({ place, query }: Database, cluster: string): Promis
 async function migrate(database: Database, cluster: string): Promise<void> {
   await database.alone(async (query) => {
     await query("BEGIN");
-    // One process of several that start at once makes the tables, and the others find them.
-    await query("SELECT pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
+    await lockSchema(database, query);
     const from = await checkSchema(database, query);
     if (from < SCHEMA_VERSION) await runSteps(query, database.schema, cluster, from);
     // Without it the end of the connection takes everything back.
+    await query("COMMIT");
+  });
+}
+
+/** One process of several that start at once changes the tables, and the others find them changed. */
+async function lockSchema({ place, schema }: Database, query: Query): Promise<void> {
+  await query(`SET LOCAL lock_timeout = ${LOCK_MS}`);
+  try {
+    await query("SELECT pg_advisory_xact_lock($1::integer, hashtext($2))", [MIGRATION_LOCK, schema]);
+  } catch (error) {
+    if (sqlStateOf(error) !== LOCK_NOT_AVAILABLE) throw error;
+    throw new StoreError("in-use", `Another process is changing the tables of ${place}; start again when it is done.`);
+  }
+}
+
+/**
+ * Transactions have numbers of their server. A back-up that is restored elsewhere may have higher ones than the new server has
+ * reached: they would turn from the future into the past while a list is being walked through.
+ */
+async function repairTransactions(database: Database): Promise<void> {
+  const isAhead = "moved >= pg_snapshot_xmax(pg_current_snapshot())";
+  const newest = `SELECT 1 FROM (SELECT moved FROM @task ORDER BY seq DESC LIMIT ${NEWEST_TASKS}) newest WHERE ${isAhead} LIMIT 1`;
+  if ((await database.query(newest)).length === 0) return;
+  await database.alone(async (query) => {
+    await query("BEGIN");
+    await lockSchema(database, query);
+    await query(`UPDATE @task SET moved = '${FIRST_TRANSACTION}'::xid8 WHERE ${isAhead}`, []);
+    await query("DELETE FROM @past_position", []);
     await query("COMMIT");
   });
 }

@@ -184,6 +184,43 @@ describe.runIf(hasPostgres())("PostgreSQL in trouble", () => {
     });
   });
 
+  it("is a schema whose name has quotes", async () => {
+    expect(await works(await open(server.url(`o'x "y"`)))).toBe(true);
+    expect((await errorOf(open(server.url("a@now")))).message).toMatch(/has a schema "a@now", which cannot be used/);
+  });
+
+  it("is being changed by another process for too long", async () => {
+    const blocker = new pg.Client({ connectionString: server.url() });
+    await blocker.connect();
+    const url = nextUrl();
+    const schema = new URL(url).searchParams.get("schema");
+    await blocker.query("SELECT pg_advisory_lock($1, hashtext($2))", [0x6472676f, schema]);
+    const error = await errorOf(open(url));
+    expect(error.code).toBe("in-use");
+    expect(error.message).toMatch(/^Another process is changing the tables of /);
+    await blocker.end();
+    expect(await works(await open(url))).toBe(true);
+  });
+
+  it("was restored from a back-up of a server with more transactions: lists are whole while others write", async () => {
+    const url = nextUrl();
+    const before = await openPostgresStore(url, SERVE);
+    await accept(before, ...Array.from({ length: 30 }, () => submit(uniqueId())));
+    await before.close();
+    const [row] = await server.run("SELECT pg_current_xact_id()::text::bigint + 20 AS ahead");
+    await server.run(`UPDATE ${schemaOf(url)}.task SET moved = '${row?.ahead}'::xid8`);
+    const store = await open(url);
+    const first = await store.list(listQuery(ALICE, { limit: 10 }));
+    for (let transaction = 0; transaction < 30; transaction++) await accept(store, submit(uniqueId()));
+    let seen = first.tasks.length;
+    for (let next = first.next; next !== undefined; ) {
+      const page = await store.list(listQuery(ALICE, { limit: 10, after: next }));
+      seen += page.tasks.length;
+      next = page.next;
+    }
+    expect(seen).toBe(30);
+  });
+
   it("is looked at without changing anything", async () => {
     const url = nextUrl();
     expect(await errorOf(open(url, { mode: "inspect" }))).toMatchObject({ code: "older-schema" });

@@ -4,7 +4,7 @@ import type { Database } from "./connection.ts";
 import { sqlStateOf } from "./errors.ts";
 
 /** For how long a write that succeeded is taken as proof that the next one will, and one that failed that it will not. */
-const TRUST_SUCCESS_MS = 10_000;
+const TRUST_SUCCESS_MS = 2_000;
 const TRUST_FAILURE_MS = 1_000;
 
 /** Whether the database takes writes, known from those that were made of late. */
