@@ -1,4 +1,4 @@
-import { call, calls, runLoad, sends } from "../client/load.ts";
+import { call, calls, runLoad, sends, streams } from "../client/load.ts";
 import { requestBytes, rpc } from "../client/requests.ts";
 import type { Contestant } from "../contestants/launch.ts";
 import type { Measure, Sample } from "../measures.ts";
@@ -11,7 +11,7 @@ const connections = 8;
 const pageSize = 50;
 const few = 1_000;
 const stores = ["memory", "sqlite"] as const;
-const lookups = ["get", "first page", "last page"] as const;
+const lookups = ["get", "first page", "last page", "page of a rare state"] as const;
 
 type Lookup = (typeof lookups)[number];
 type Requests = Record<Lookup, Buffer[]>;
@@ -41,32 +41,64 @@ export const lookup: Scenario = {
   setup,
   targets: stores.flatMap((store) => targetsOf(store, "cpuMicros")),
   async run(context, record) {
-    for (const store of stores) await measureStore(context, record, store);
+    for (const store of stores) {
+      const storeOf = async (tasks: number) => (store === "memory" ? "memory:" : context.workspace.filledStore(tasks));
+      await measureStore(context, record, store, storeOf);
+    }
   },
 };
 
-const sending = (amount: "few" | "many") => `send, ${amount} tasks, postgres`;
+const amounts = ["few", "many"] as const;
+const works = ["send", "stream"] as const;
+const working = (work: (typeof works)[number], amount: (typeof amounts)[number]) =>
+  `${work}, ${amount} tasks, postgres`;
 
 export const postgresLookup: Scenario = {
   name: "postgres-lookup",
-  title: "send, get and list with 1,000,000 tasks in PostgreSQL against 1,000; the next page after 20,000 tasks ended",
+  title:
+    "send, stream, get and list with 1,000,000 tasks in PostgreSQL against 1,000; the next page after 20,000 tasks ended",
   setup: `${setup} The tasks are those of an SQLite file, copied by \`dragoman store copy\`. CPU of the database is that of all its processes.`,
   targets: [
     ...targetsOf("postgres", "cpuMicros"),
     ...targetsOf("postgres", "databaseCpuMicros", 1.5),
-    { measure: "cpuMicros", of: sending("many"), times: sending("few"), atMost: 1.3 },
-    { measure: "databaseCpuMicros", of: sending("many"), times: sending("few"), atMost: 1.5 },
+    ...works.flatMap((work): Target[] => [
+      { measure: "cpuMicros", of: working(work, "many"), times: working(work, "few"), atMost: 1.3 },
+      { measure: "databaseCpuMicros", of: working(work, "many"), times: working(work, "few"), atMost: 1.5 },
+    ]),
   ],
   async run(context, record) {
     await context.workspace.startDatabase();
-    await measureStore(context, record, "postgres");
+    const copies = new Map<number, Promise<string>>();
+    const storeOf = (tasks: number) => {
+      const copy = copies.get(tasks) ?? context.workspace.filledStore(tasks, "postgres");
+      copies.set(tasks, copy);
+      return copy;
+    };
+    await measureStore(context, record, "postgres", storeOf);
+    await measureStreams(context, record, storeOf);
   },
 };
 
-async function measureStore(context: Context, record: Recorder, store: StoreKind): Promise<void> {
+type StoreOf = (tasks: number) => Promise<string>;
+
+/** On the tasks of the other measurements. */
+async function measureStreams(context: Context, record: Recorder, storeOf: StoreOf): Promise<void> {
+  const count = context.size(400, 10);
+  const cost = (contestant: Contestant) =>
+    costOnDatabase(context, [contestant], () => runLoad(contestant, { connections, count }, streams(200)));
+  const agent = "stream";
+  await withContestant("dragoman", { agent, store: await storeOf(few) }, async (small) =>
+    withContestant("dragoman", { agent, store: await storeOf(context.size(1_000_000, 2_000)) }, async (large) => {
+      await inTurn(context, record, {
+        [working("stream", "few")]: () => cost(small),
+        [working("stream", "many")]: () => cost(large),
+      });
+    }),
+  );
+}
+
+async function measureStore(context: Context, record: Recorder, store: StoreKind, storeOf: StoreOf): Promise<void> {
   const many = context.size(store === "memory" ? 100_000 : 1_000_000, 2_000);
-  const storeOf = async (tasks: number) =>
-    store === "memory" ? "memory:" : context.workspace.filledStore(tasks, store);
   const cost = (contestant: Contestant, requests: readonly Buffer[], count: number) => {
     const work = () => runLoad(contestant, { connections, count }, calls(requests));
     return store === "postgres" ? costOnDatabase(context, [contestant], work) : costOf(contestant, work);
@@ -89,8 +121,8 @@ async function measureStore(context: Context, record: Recorder, store: StoreKind
         const count = context.size(10_000, 200);
         const send = (contestant: Contestant) =>
           costOnDatabase(context, [contestant], () => runLoad(contestant, { connections: 64, count }, sends));
-        measurements[sending("few")] = () => send(small);
-        measurements[sending("many")] = () => send(large);
+        measurements[working("send", "few")] = () => send(small);
+        measurements[working("send", "many")] = () => send(large);
       }
       await inTurn(context, record, measurements);
       const pages = context.size(1_000, 100);
@@ -139,5 +171,6 @@ async function requestsFor(contestant: Contestant, expected: number): Promise<Re
     get: sampled.map((id) => requestBytes(contestant, rpc("GetTask", { id }))),
     "first page": [pageRequest(contestant)],
     "last page": [pageRequest(contestant, lastToken)],
+    "page of a rare state": [requestBytes(contestant, rpc("ListTasks", { pageSize, status: "TASK_STATE_WORKING" }))],
   };
 }
