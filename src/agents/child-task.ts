@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import type { Turn, TurnMemory } from "../engine/agent.ts";
+import type { Signal } from "../model/abort.ts";
 import type { Caller } from "../model/caller.ts";
 import { type ErrorCode, ProtocolError } from "../model/errors.ts";
 import type { StreamEvent, TaskEvent } from "../model/event.ts";
@@ -62,14 +63,24 @@ interface ChildTaskOptions {
   readonly endsTurn?: boolean;
 }
 
+type Translate<Item> = (event: TaskEvent, isStale: boolean, number: number | undefined) => readonly Item[];
+
 /** A frame, as `translate` understood it. */
 interface TranslatedFrame<Item> {
   readonly event: TaskEvent;
-  readonly number: number | undefined;
-  readonly items: Item[];
+  readonly items: readonly Item[];
 }
 
-export type ChildFrames<Item> = AsyncGenerator<TranslatedFrame<Item>, Message | undefined, undefined>;
+interface MemoryChange {
+  readonly id: string;
+  /** The id was not known before. */
+  readonly isNew: boolean;
+  /** The task began to wait for input, or no longer does. */
+  readonly changesWaiting: boolean;
+}
+
+/** Frames that arrived together. */
+export type ChildFrames<Item> = AsyncGenerator<readonly TranslatedFrame<Item>[], Message | undefined, undefined>;
 
 /**
  * A task at a peer on behalf of a turn. What is needed to find it again after a crash is in the turn's memory: the
@@ -120,7 +131,7 @@ export class ChildTask {
   }
 
   /** Sends a message: the first, or the answer to a question if it names a task. */
-  async send(input: SendInput, signal: AbortSignal, idempotencyKey: string): Promise<FrameStream> {
+  async send(input: SendInput, signal: Signal, idempotencyKey: string): Promise<FrameStream> {
     const { message } = input;
     this.#continues = message.taskId !== undefined;
     this.#message = message.messageId;
@@ -138,7 +149,7 @@ export class ChildTask {
   }
 
   /** Follows a task that exists: what comes after a number, or the task as it is and what comes next. */
-  async attach(id: string, after: number | undefined, signal: AbortSignal): Promise<FrameStream> {
+  async attach(id: string, after: number | undefined, signal: Signal): Promise<FrameStream> {
     this.#id = id;
     this.#after = after;
     this.#continues = (await this.waiting()) !== undefined;
@@ -157,27 +168,44 @@ export class ChildTask {
   }
 
   /**
-   * Reads until the peer asks for input or the stream ends. Each frame is remembered before it is yielded. Returns the
-   * message of a peer that answered without a task. `isStale`: the frame shows the question that was just answered.
+   * Reads until the peer asks for input or the stream ends. Each frame is remembered before it is yielded, and after all
+   * before it were. Returns the message of a peer that answered without a task. `isStale`: the frame shows the question
+   * that was just answered.
    */
-  async *read<Item>(stream: FrameStream, translate: (event: TaskEvent, isStale: boolean) => Item[]): ChildFrames<Item> {
+  async *read<Item>(stream: FrameStream, translate: Translate<Item>): ChildFrames<Item> {
     const frames = stream[Symbol.asyncIterator]();
     this.#frames = frames;
     try {
       for (let step = await frames.next(); step.done !== true; step = await frames.next()) {
         const endsAtOnce = this.#options.endsTurn === true && this.#id === undefined && isShortToEnd(step.value);
+        let read: TranslatedFrame<Item>[] = [];
         for (const { event, number } of step.value) {
-          if ("message" in event) return event.message;
+          if ("message" in event) {
+            if (read.length > 0) yield read;
+            return event.message;
+          }
           if (number !== undefined && this.#after !== undefined && number <= this.#after) continue;
+          if (this.#id !== undefined && this.#id !== taskIdOf(event)) {
+            if (read.length > 0) yield read;
+            throw new ProtocolError("INVALID_AGENT_RESPONSE", statusText("taskIdChanged"));
+          }
           const state = stateOf(event);
           const isStale = "task" in event && this.#id === undefined && this.#continues && isWaiting(state);
           if (state !== undefined && !isStale) this.#state = state;
-          const items = translate(event, isStale);
-          const isNoted = this.#noteTask(event, items.length === 0 ? number : undefined, endsAtOnce);
-          if (isNoted !== undefined) await isNoted;
-          yield { event, number, items };
-          if (state === "TASK_STATE_INPUT_REQUIRED" && !isStale) return undefined;
+          const items = translate(event, isStale, number);
+          const change = this.#noteTask(event, endsAtOnce);
+          if (change !== undefined) {
+            if (read.length > 0) yield read;
+            read = [];
+            await this.#writeMemory(change, items.length === 0 ? number : undefined);
+          }
+          read.push({ event, items });
+          if (state === "TASK_STATE_INPUT_REQUIRED" && !isStale) {
+            yield read;
+            return undefined;
+          }
         }
+        if (read.length > 0) yield read;
         if (this.#left) return undefined;
       }
       return undefined;
@@ -207,22 +235,19 @@ export class ChildTask {
     await cancelAtPeer(this.#peer, id, this.#options.turn.caller, this.#options.dialect, over);
   }
 
-  /** Called before anything of the frame is yielded. `number` is set if it was translated to nothing. */
-  #noteTask(event: TaskEvent, number: number | undefined, endsAtOnce: boolean): Promise<void> | undefined {
-    const id = taskIdOf(event);
-    if (this.#id !== undefined && this.#id !== id) {
-      throw new ProtocolError("INVALID_AGENT_RESPONSE", statusText("taskIdChanged"));
-    }
+  /** What has to be remembered before anything of the frame is yielded; undefined if nothing. */
+  #noteTask(event: TaskEvent, endsAtOnce: boolean): MemoryChange | undefined {
     const isFirst = this.#id === undefined;
-    const isRemembered = isFirst && !endsAtOnce && this.#options.givenId === undefined && canBeQueried(this.#peer);
+    const isNew = isFirst && !endsAtOnce && this.#options.givenId === undefined && canBeQueried(this.#peer);
+    const id = taskIdOf(event);
     this.#id = id;
     const isSettledNow = stateOf(event) !== undefined && this.isSettled;
     const changesWaiting = isSettledNow && (this.#continues || isWaiting(this.#state));
-    if (!isRemembered && !changesWaiting) return undefined;
-    return this.#writeMemory(id, number, isRemembered, changesWaiting);
+    return isNew || changesWaiting ? { id, isNew, changesWaiting } : undefined;
   }
 
-  async #writeMemory(id: string, number: number | undefined, isNew: boolean, isSettledNow: boolean): Promise<void> {
+  /** `number` is set if the frame was translated to nothing. */
+  async #writeMemory({ changesWaiting, id, isNew }: MemoryChange, number: number | undefined): Promise<void> {
     if (isNew) {
       await this.#remember({
         message: this.#message,
@@ -230,7 +255,7 @@ export class ChildTask {
         ...(number === undefined ? undefined : { number }),
       });
     }
-    if (!isSettledNow) return;
+    if (!changesWaiting) return;
     const { memory } = this.#options.turn;
     if (isWaiting(this.#state)) await memory.set(this.#key(WAITING), id);
     else if (this.#continues) await memory.delete(this.#key(WAITING));
@@ -244,7 +269,7 @@ export class ChildTask {
     return `${this.#options.prefix ?? ""}${name}`;
   }
 
-  #callOf(signal: AbortSignal): CallContext {
+  #callOf(signal: Signal): CallContext {
     const { dialect, turn } = this.#options;
     return { ...callOf(turn.caller, dialect, signal), hops: turn.hops };
   }
@@ -268,14 +293,14 @@ export async function cancelAtPeer(
   await Promise.race([peer.dispatch({ kind: "cancel", id }, callOf(caller, dialect, signal)), rejection(signal)]);
 }
 
-function rejection(signal: AbortSignal): Promise<never> {
+function rejection(signal: Signal): Promise<never> {
   return new Promise((_resolve, reject) => {
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
   });
 }
 
 /** Whether a run was only lost here: it is continued by another process, or by this one later, and so are its children. */
-export function isRunLost({ reason }: AbortSignal): boolean {
+export function isRunLost({ reason }: Signal): boolean {
   return ProtocolError.is(reason) && reason.code === "UNAVAILABLE";
 }
 
@@ -284,7 +309,7 @@ export function peerContextId(owner: string, contextId: string): string {
   return hash("sha256", JSON.stringify([owner, contextId])).slice(0, 32);
 }
 
-function callOf(caller: Caller, dialect: string, signal: AbortSignal): CallContext {
+function callOf(caller: Caller, dialect: string, signal: Signal): CallContext {
   return { caller, tenant: "", extensions: [], dialect, signal };
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AgentEvent } from "../engine/agent.ts";
+import type { AgentEvent, AgentRun } from "../engine/agent.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { StreamEvent } from "../model/event.ts";
 import type { JsonValue } from "../model/json.ts";
@@ -251,7 +251,7 @@ describe("cancellation", () => {
       },
     });
     const run = agentOf(peer).run(turnOf({ signal: abort.signal }));
-    expect((await run.next()).value).toEqual({ status: "TASK_STATE_WORKING" });
+    expect((await run.next()).value).toEqual([{ status: "TASK_STATE_WORKING" }]);
     const end = run.next();
     abort.abort();
     expect(await end).toEqual({ done: true, value: undefined });
@@ -277,8 +277,8 @@ describe("cancellation", () => {
   });
 });
 
-async function collect(run: AsyncIterator<AgentEvent, unknown>): Promise<AgentEvent[]> {
+async function collect(run: AgentRun): Promise<AgentEvent[]> {
   const events: AgentEvent[] = [];
-  for (let step = await run.next(); step.done !== true; step = await run.next()) events.push(step.value);
+  for (let step = await run.next(); step.done !== true; step = await run.next()) events.push(...[step.value].flat());
   return events;
 }

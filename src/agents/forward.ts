@@ -1,4 +1,5 @@
-import type { Agent, AgentEvent, AgentRun, MessageDraft, Turn } from "../engine/agent.ts";
+import type { Agent, AgentEvent, AgentRun, AgentState, MessageDraft, Turn } from "../engine/agent.ts";
+import type { Signal } from "../model/abort.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { TaskArtifactUpdate, TaskEvent } from "../model/event.ts";
 import { withoutHops } from "../model/extensions.ts";
@@ -60,6 +61,7 @@ class Forwarding {
   readonly #peer: Peer;
   readonly #policy: Agent["onCrash"];
   readonly #child: ChildTask;
+  readonly #signal: Signal;
   /** The peer's stream was left for another message of the caller. */
   #hasLeft = false;
   #cancelling: Promise<void> | undefined;
@@ -72,11 +74,12 @@ class Forwarding {
     this.#turn = turn;
     this.#peer = peer;
     this.#policy = policy;
+    this.#signal = turn.cancellation ?? turn.signal;
     this.#child = new ChildTask(peer, { turn, dialect: FORWARD_DIALECT, endsTurn: true });
   }
 
-  async *run(): AsyncGenerator<AgentEvent, MessageDraft | undefined, undefined> {
-    const { signal } = this.#turn;
+  async *run(): AsyncGenerator<AgentEvent | readonly AgentEvent[], MessageDraft | undefined, undefined> {
+    const signal = this.#signal;
     const stop = () => {
       this.#over = new AbortController();
       this.#cancelling = this.#cancel(this.#over.signal).then(() => this.#child.leave());
@@ -98,11 +101,8 @@ class Forwarding {
           if (this.#child.isSettled || signal.aborted) return undefined;
           break;
         }
-        const { items, number } = step.value;
-        const last = items.pop();
-        for (const item of items) yield item;
-        // Stored together with the last event of the frame, so that a resumed run continues with the next frame.
-        if (last !== undefined) yield number === undefined ? last : { ...last, checkpoint: number };
+        const events = step.value.length === 1 ? step.value[0]?.items : step.value.flatMap(({ items }) => items);
+        if (events !== undefined && events.length > 0) yield events;
         if (this.#isAnswered()) return undefined;
       }
       yield failed(statusText("answerBrokeOff"));
@@ -125,12 +125,13 @@ class Forwarding {
   }
 
   #read(frames: FrameStream): ChildFrames<AgentEvent> {
-    return this.#child.read(frames, (event, isStale) => (isStale ? [] : this.#translate(event)));
+    return this.#child.read(frames, (event, isStale, number) => (isStale ? [] : this.#translate(event, number)));
   }
 
   /** Undefined if an earlier process may have sent the message and the peer cannot be queried. */
   async #open(): Promise<FrameStream | undefined> {
-    const { attempt, checkpoint, message, signal, task } = this.#turn;
+    const { attempt, checkpoint, message, task } = this.#turn;
+    const signal = this.#signal;
     const peer = this.#peer;
     const earlier = attempt > 1 ? await this.#child.sent() : undefined;
     if (earlier?.message === message.messageId) {
@@ -162,24 +163,33 @@ class Forwarding {
 
   /** The task ends here whether or not the peer cancels it. */
   async #cancel(over: AbortSignal): Promise<void> {
-    if (!isRunLost(this.#turn.signal)) await this.#child.cancel(over).catch(() => {});
+    if (!isRunLost(this.#signal)) await this.#child.cancel(over).catch(() => {});
   }
 
-  #translate(event: TaskEvent): AgentEvent[] {
-    if ("artifactUpdate" in event) {
-      const { taskId: _task, contextId: _context, ...update } = event.artifactUpdate;
-      return toArtifact(update);
+  /** The number is stored together with the last event, so that a resumed run continues with the next frame. */
+  #translate(event: TaskEvent, number: number | undefined): readonly AgentEvent[] {
+    const events: AgentEvent[] = [];
+    if ("artifactUpdate" in event) addArtifact(events, event.artifactUpdate, number);
+    else if ("statusUpdate" in event) this.#addStatus(events, event.statusUpdate.status, number);
+    else {
+      const { artifacts = [], status } = event.task;
+      const last = this.#isShown(status) ? undefined : artifacts.findLast(({ parts }) => parts.length > 0);
+      for (const artifact of artifacts) addArtifact(events, { artifact }, artifact === last ? number : undefined);
+      this.#addStatus(events, status, number);
     }
-    if ("statusUpdate" in event) return this.#toStatus(event.statusUpdate.status);
-    const { artifacts = [], status } = event.task;
-    return [...artifacts.flatMap((artifact) => toArtifact({ artifact })), ...this.#toStatus(status)];
+    return events;
   }
 
-  #toStatus({ message, state }: TaskStatus): AgentEvent[] {
-    if (state === "TASK_STATE_SUBMITTED") return [];
-    if (state === "TASK_STATE_CANCELED" && this.#turn.signal.aborted) return [];
-    const hasMessage = message !== undefined && message.parts.length > 0;
-    return [{ status: state, ...(hasMessage ? { message: toDraft(message) } : undefined) }];
+  #addStatus(events: AgentEvent[], status: TaskStatus, checkpoint: number | undefined): void {
+    if (!this.#isShown(status)) return;
+    const hasMessage = status.message !== undefined && status.message.parts.length > 0;
+    const message = hasMessage ? toDraft(status.message) : undefined;
+    events.push({ status: status.state, message, metadata: undefined, checkpoint });
+  }
+
+  #isShown<Status extends TaskStatus>(status: Status): status is Status & { readonly state: AgentState } {
+    if (status.state === "TASK_STATE_SUBMITTED") return false;
+    return status.state !== "TASK_STATE_CANCELED" || !this.#signal.aborted;
   }
 
   async #input(): Promise<SendInput> {
@@ -200,8 +210,13 @@ class Forwarding {
   }
 }
 
-function toArtifact(update: Omit<TaskArtifactUpdate, "taskId" | "contextId">): AgentEvent[] {
-  return update.artifact.parts.length === 0 ? [] : [update];
+/** All events have the same members, because the engine reads each of them many times. */
+function addArtifact(
+  events: AgentEvent[],
+  { append, artifact, lastChunk, metadata }: Omit<TaskArtifactUpdate, "taskId" | "contextId">,
+  checkpoint: number | undefined,
+): void {
+  if (artifact.parts.length > 0) events.push({ artifact, append, lastChunk, metadata, checkpoint });
 }
 
 /** Ends the task as failed, for the reason given. */

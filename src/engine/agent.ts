@@ -1,3 +1,4 @@
+import type { Signal } from "../model/abort.ts";
 import type { Caller } from "../model/caller.ts";
 import type { AgentProfile } from "../model/card.ts";
 import type { Hops } from "../model/extensions.ts";
@@ -28,12 +29,16 @@ export interface ArtifactDraft {
 /** What an agent's run yields. */
 export type AgentEvent = Checkpointed &
   (
-    | { readonly status: AgentState; readonly message?: MessageDraft; readonly metadata?: JsonObject }
+    | {
+        readonly status: AgentState;
+        readonly message?: MessageDraft | undefined;
+        readonly metadata?: JsonObject | undefined;
+      }
     | {
         readonly artifact: ArtifactDraft;
-        readonly append?: boolean;
-        readonly lastChunk?: boolean;
-        readonly metadata?: JsonObject;
+        readonly append?: boolean | undefined;
+        readonly lastChunk?: boolean | undefined;
+        readonly metadata?: JsonObject | undefined;
       }
   );
 
@@ -42,7 +47,7 @@ interface Checkpointed {
    * Kept with the event in one write, and never shown: how far the run has come with it. A run that is resumed after a
    * crash finds the newest as `turn.checkpoint`, and continues with what follows the event; artifacts continue too.
    */
-  readonly checkpoint?: JsonValue;
+  readonly checkpoint?: JsonValue | undefined;
 }
 
 /** Values that survive a crash of the process and are there again when the run is resumed. */
@@ -66,6 +71,8 @@ export interface Turn {
    * which the run continues elsewhere or later, the reason is a ProtocolError with the code UNAVAILABLE.
    */
   readonly signal: AbortSignal;
+  /** The same, cheaper to make and to listen to: for agents that only pass a message on. Default: `signal`. */
+  readonly cancellation?: Signal;
   /** Aborted when another message for the task waits for this turn to end. */
   readonly followUp?: AbortSignal;
   readonly memory: TurnMemory;
@@ -80,7 +87,11 @@ export interface Turn {
   readonly hops: Hops;
 }
 
-export type AgentRun = AsyncIterator<AgentEvent, MessageDraft | undefined | ReturnType<() => void>>;
+/** Events that happened together may be yielded together. */
+export type AgentRun = AsyncIterator<
+  AgentEvent | readonly AgentEvent[],
+  MessageDraft | undefined | ReturnType<() => void>
+>;
 
 /**
  * Everything that can be served. Falling off the end completes the task; returning a message before anything was

@@ -1,5 +1,6 @@
 /** When to try again: jittered exponential backoff, with injected clock and randomness. */
 
+import type { Signal } from "./abort.ts";
 import type { Clock } from "./ports.ts";
 
 export interface BackoffPolicy {
@@ -55,7 +56,7 @@ export function createBackoff(policy: BackoffPolicy, sources: BackoffSources): B
 }
 
 /** Rejects with the reason of the signal if that is aborted before. */
-export function sleep(clock: Pick<Clock, "after">, milliseconds: number, signal?: AbortSignal): Promise<void> {
+export function sleep(clock: Pick<Clock, "after">, milliseconds: number, signal?: Signal): Promise<void> {
   return new Promise((resolve, reject) => {
     const cancel = clock.after(milliseconds, () => {
       signal?.removeEventListener("abort", abort);

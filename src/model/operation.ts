@@ -1,3 +1,4 @@
+import type { Signal } from "./abort.ts";
 import type { Caller } from "./caller.ts";
 import type { AgentCard } from "./card.ts";
 import type { StreamEvent } from "./event.ts";
@@ -165,7 +166,7 @@ export interface CallContext {
   /** Set by an agent that calls another: which agents its own request came through, itself included. */
   readonly hops?: Hops;
   /** Aborted when the caller has left before there was an outcome. A stream that is open is left by its iterator. */
-  readonly signal?: AbortSignal;
+  readonly signal?: Signal;
 }
 
 /**

@@ -1,4 +1,5 @@
 /** An exchange: one request, answered in full or by a stream. Serving side first, calling side below. */
+import type { Signal } from "../model/abort.ts";
 import type { Caller } from "../model/caller.ts";
 import type { PeerCertificate } from "./tls.ts";
 
@@ -66,7 +67,7 @@ export interface ExchangeCall {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   /** Aborting it ends the call at any stage, also while the answer is being read. */
-  readonly signal?: AbortSignal;
+  readonly signal?: Signal;
   /** Bounds the wait for the headers, and again the reading of a full answer by `text()`; a stream may last. */
   readonly timeoutMs?: number;
 }

@@ -1,4 +1,5 @@
 /** Calling over HTTP, through any `fetch` or like it: deadlines, a bound on what is read, and one class of error. */
+import type { Signal } from "../model/abort.ts";
 import {
   CarrierError,
   type CarrierErrorCode,
@@ -40,13 +41,13 @@ function redactUrl(url: string): string {
  * (`AbortSignal.any` would do for the signals, but keeps each call alive as long as a long-lived caller's signal.)
  */
 class CallStop {
-  readonly #callerSignal: AbortSignal | undefined;
+  readonly #callerSignal: Signal | undefined;
   #timer: NodeJS.Timeout | undefined;
   reason: StopReason | undefined;
   /** Set by the carrier: ends the request and its answer. May be called more than once, and after the end. */
   onStop: (() => void) | undefined;
 
-  constructor(callerSignal: AbortSignal | undefined) {
+  constructor(callerSignal: Signal | undefined) {
     this.#callerSignal = callerSignal;
     if (callerSignal?.aborted) this.stop("aborted");
     else callerSignal?.addEventListener("abort", this.#onAbort);

@@ -1,6 +1,7 @@
 /** How the cancellation of a run reaches the task of its upstream, also if it comes before the id of that task. */
 
 import type { AgentCaller } from "../../client/call/agent-caller.ts";
+import { Abort, type Signal } from "../../model/abort.ts";
 import type { FrameStream, SendInput } from "../../model/operation.ts";
 import type { Clock } from "../../model/ports.ts";
 import { isRunLost } from "../child-task.ts";
@@ -19,8 +20,8 @@ interface Opening {
  * Aborts what is being opened; what is open is ended by its reader. A send is given time to return the id of its task:
  * without that the task could not be cancelled, and would be worked on for no one.
  */
-export function delayAbort(signal: AbortSignal | undefined, { send, caller, clock }: Opening) {
-  const controller = new AbortController();
+export function delayAbort(signal: Signal | undefined, { send, caller, clock }: Opening) {
+  const controller = new Abort();
   let stopTimer = () => {};
   const abort = () => controller.abort(signal?.reason);
   const onAbort = () => {
@@ -57,12 +58,12 @@ export async function cancelTask(caller: AgentCaller, id: string): Promise<void>
 }
 
 /** As opposed to a run that continues elsewhere or later, and with it the task of the upstream. */
-export function isCancelled(signal: AbortSignal | undefined): boolean {
+export function isCancelled(signal: Signal | undefined): boolean {
   return signal?.aborted === true && !isRunLost(signal);
 }
 
 /** Rejects with the reason of the signal when it is aborted, whatever becomes of the work. */
-export function abortable<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+export function abortable<T>(work: Promise<T>, signal: Signal | undefined): Promise<T> {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason);

@@ -1,4 +1,5 @@
 import type { Agent, AgentRun } from "../../engine/agent.ts";
+import type { Signal } from "../../model/abort.ts";
 import type { AgentCard, AgentProfile } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { type AgentDefinition, defineAgent } from "../define.ts";
@@ -53,7 +54,7 @@ export function createUpstreamAgent({ overrides = {}, ...options }: UpstreamAgen
 }
 
 /** What the other agent supports must be known before anything is sent to it. One that cannot be reached fails the task. */
-export function beginLater(signal: AbortSignal, begin: () => Promise<AgentRun>): AgentRun {
+export function beginLater(signal: Signal, begin: () => Promise<AgentRun>): AgentRun {
   let run: AgentRun | undefined;
   let failure: string | undefined;
   return {

@@ -11,6 +11,7 @@ import {
   type Notice,
   type RetryOptions,
 } from "../../client/options.ts";
+import type { Signal } from "../../model/abort.ts";
 import { type Backoff, backoffDelay, createBackoff, sleep } from "../../model/backoff.ts";
 import type { AgentCard, AgentInterface } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
@@ -120,7 +121,7 @@ export class Upstream implements Peer {
    * Resolves once the upstream can be called; rejects with UNAVAILABLE. `isPatient`: waits longer, because the upstream
    * already works on the task.
    */
-  async connect(signal?: AbortSignal, isPatient = false): Promise<AgentCaller> {
+  async connect(signal?: Signal, isPatient = false): Promise<AgentCaller> {
     const backoff = this.#backoff(DEFAULT_STREAM_RETRY, isPatient);
     for (;;) {
       try {
@@ -179,7 +180,7 @@ export class Upstream implements Peer {
     }
   }
 
-  #follow(stream: FrameStream, caller: AgentCaller, signal: AbortSignal | undefined): FrameStream {
+  #follow(stream: FrameStream, caller: AgentCaller, signal: Signal | undefined): FrameStream {
     const frames = stream[Symbol.asyncIterator]();
     const changes = new TaskChanges();
     const stop = async () => {

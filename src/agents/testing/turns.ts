@@ -46,7 +46,7 @@ export async function runToEnd(agent: Agent, overrides: TurnOverrides = {}): Pro
   for (;;) {
     const step = await run.next();
     if (step.done === true) return { events, answer: step.value ?? undefined };
-    events.push(step.value);
+    events.push(...[step.value].flat());
   }
 }
 

@@ -204,8 +204,10 @@ export class Attempt {
     for (;;) {
       const step = await reading.next();
       if (step.done === true) return step.value;
-      for (const event of step.value.items) await this.#context.emit(event);
-      await this.#reportState(step.value.event);
+      for (const { event, items } of step.value) {
+        for (const item of items) await this.#context.emit(item);
+        await this.#reportState(event);
+      }
       // What follows the end is not of interest.
       if (child.state !== undefined && isTerminal(child.state)) await child.leave();
     }

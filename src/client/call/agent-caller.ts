@@ -1,6 +1,7 @@
 /** Dispatches operations to one agent and resumes streams after broken connections. `RemoteAgent` is built on it. */
 
 import type { Abilities } from "../../dialects/contract.ts";
+import type { Abort, Signal } from "../../model/abort.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { EXTENSIONS, type Hops, withHops } from "../../model/extensions.ts";
@@ -21,9 +22,10 @@ import type { CallSettings, UnaryOperation } from "../transport/transport.ts";
 import { followTask } from "./follow.ts";
 import { type CallSetup, callWithRetries, type JoinedSignal, joinSignals, pollTask } from "./retry.ts";
 
-interface CallerOptions extends CallOptions {
+export interface CallerOptions extends Omit<CallOptions, "signal"> {
+  readonly signal?: Signal;
   /** In place of `signal`, for streams: belongs to this call alone, and is also aborted when the stream is left. */
-  readonly controller?: AbortController;
+  readonly controller?: Abort;
 }
 
 /** Rejects with `ProtocolError` for errors from the agent and `ConnectionError` for connection failures. */
@@ -60,7 +62,7 @@ export function createAgentCaller({ setup, card, signal, hops }: AgentCallerOpti
    * Omitted if the dialect cannot send them, because reporting a loss would gain nothing; reduced to the count for an
    * agent without the extension, which has no use for the addresses of others. The deadline is for every agent.
    */
-  function hopsFor(options: CallOptions): Hops | undefined {
+  function hopsFor(options: CallerOptions): Hops | undefined {
     const came = options.hops ?? hops ?? currentHops();
     if (came === undefined || !endpoints.can.metadata) return undefined;
     return knowsHops ? came : { ...came, ancestors: [], hops: Math.max(came.hops, came.ancestors.length - 1) };
@@ -152,7 +154,7 @@ export function createAgentCaller({ setup, card, signal, hops }: AgentCallerOpti
     yield* pollTask({ setup, settings, id, observes: false, known: outcome.task });
   }
 
-  async function cancel(operation: OperationOf<"cancel">, options: CallOptions): Promise<Task> {
+  async function cancel(operation: OperationOf<"cancel">, options: CallerOptions): Promise<Task> {
     let repeated = false;
     const onRepeat = (): void => {
       repeated = true;

@@ -1,6 +1,7 @@
 /** Failover between the interfaces of one agent. */
 
 import type { Abilities } from "../../dialects/contract.ts";
+import type { Signal } from "../../model/abort.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { Operation, OperationKind } from "../../model/operation.ts";
 import type { Candidate } from "../card/choose-interface.ts";
@@ -96,7 +97,7 @@ export class Failover {
   /** Tries the interface in use and, if a failure shows that the agent received nothing, the others. */
   async run<T>(
     operation: Operation,
-    signal: AbortSignal,
+    signal: Signal,
     attempt: (transport: Transport, isProven: boolean) => Promise<Attempt<T>>,
   ): Promise<Attempt<T>> {
     const failures: FailedEndpoint[] = [...this.#left].map(([endpoint, failure]) => ({ endpoint, failure }));

@@ -2,14 +2,14 @@ import { randomUUID } from "node:crypto";
 import type { ListInput, OperationOf, SendInput, StreamFrame } from "../../model/operation.ts";
 import type { Task } from "../../model/task.ts";
 import type { CallOptions, ClientEvent, RemoteAgent, SendText } from "../options.ts";
-import type { AgentCaller } from "./agent-caller.ts";
+import type { AgentCaller, CallerOptions } from "./agent-caller.ts";
 import { type JoinedSignal, joinSignals } from "./retry.ts";
 
 export function createRemoteAgent(caller: AgentCaller, close: () => Promise<void> = async () => {}): RemoteAgent {
   /** Sends no request and adds no listener before the first item is requested. */
   function iterate<T>(
     options: CallOptions,
-    begin: (options: CallOptions) => AsyncGenerator<readonly T[], void, undefined>,
+    begin: (options: CallerOptions) => AsyncGenerator<readonly T[], void, undefined>,
   ): AsyncIterable<T> {
     let joined: JoinedSignal | undefined;
     async function* batches(): AsyncGenerator<readonly T[], void, undefined> {
@@ -29,7 +29,7 @@ export function createRemoteAgent(caller: AgentCaller, close: () => Promise<void
     });
   }
 
-  async function* pages(query: ListInput, options: CallOptions): AsyncGenerator<readonly Task[], void, undefined> {
+  async function* pages(query: ListInput, options: CallerOptions): AsyncGenerator<readonly Task[], void, undefined> {
     let pageToken = "";
     do {
       const more = pageToken === "" ? {} : { pageToken };

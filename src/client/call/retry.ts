@@ -1,6 +1,7 @@
 /** Calls that are repeated if that is safe: which operations may be, after which failures, and after which delay. */
 
 import { setTimeout } from "node:timers/promises";
+import { Abort, type Signal, toAbortSignal } from "../../model/abort.ts";
 import { type Backoff, createBackoff } from "../../model/backoff.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { OperationKind, OutcomeOf, StreamFrame } from "../../model/operation.ts";
@@ -80,17 +81,14 @@ export function createRetryBackoff(tries: number, retry: RetryOptions): Backoff 
 }
 
 export interface JoinedSignal {
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
   abort(): void;
   /** Removes the listeners from the joined signals, which may live much longer than one call. */
   release(): void;
 }
 
 /** `controller` is the one that is aborted with the signals, if the caller has one already. */
-export function joinSignals(
-  signals: readonly (AbortSignal | undefined)[],
-  controller = new AbortController(),
-): JoinedSignal {
+export function joinSignals(signals: readonly (Signal | undefined)[], controller = new Abort()): JoinedSignal {
   const onAbort = (): void => abort();
   const release = (): void => {
     for (const signal of signals) signal?.removeEventListener("abort", onAbort);
@@ -101,12 +99,12 @@ export function joinSignals(
   };
   if (signals.some((signal) => signal?.aborted)) abort();
   else for (const signal of signals) signal?.addEventListener("abort", onAbort, { once: true });
-  return { signal: controller.signal, abort, release };
+  return { signal: controller, abort, release };
 }
 
 /** Rejects with an `aborted` CarrierError, as a call would. */
-export async function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
-  await setTimeout(milliseconds, undefined, signal && { signal }).catch((cause: unknown) => {
+export async function sleep(milliseconds: number, signal?: Signal): Promise<void> {
+  await setTimeout(milliseconds, undefined, signal && { signal: toAbortSignal(signal) }).catch((cause: unknown) => {
     throw new CarrierError("aborted", "The wait was aborted", { cause });
   });
 }
@@ -149,7 +147,7 @@ export async function callWithRetries<O extends UnaryOperation>(
 }
 
 /** Sleeps; an abort is reported as an abort of the call that would have followed. */
-export async function sleepBeforeCall(setup: CallSetup, milliseconds: number, signal: AbortSignal): Promise<void> {
+export async function sleepBeforeCall(setup: CallSetup, milliseconds: number, signal: Signal): Promise<void> {
   try {
     await sleep(milliseconds, signal);
   } catch (error) {

@@ -4,16 +4,17 @@ import { randomUUID } from "node:crypto";
 import type { Carrier, CarrierHost, PeerCaller } from "../../dialects/carrier.ts";
 import type { DialectTools } from "../../dialects/contract.ts";
 import { DialLoop } from "../../dialects/shared/dial-loop.ts";
+import type { Signal } from "../../model/abort.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { fieldsOf } from "../../model/json.ts";
 import type { FrameStream, Operation, OutcomeOf, StreamFrame } from "../../model/operation.ts";
 import { NO_METER, SILENT_LOG } from "../../model/ports.ts";
-import type { AgentCaller } from "../call/agent-caller.ts";
+import type { AgentCaller, CallerOptions } from "../call/agent-caller.ts";
 import { joinSignals } from "../call/retry.ts";
 import { loadChatDialect } from "../dialects.ts";
 import { ConnectionError } from "../errors.ts";
-import { type CallOptions, type ConnectOptions, DEFAULT_TIMEOUT_MS } from "../options.ts";
+import { type ConnectOptions, DEFAULT_TIMEOUT_MS } from "../options.ts";
 import { currentHops } from "../run-hops.ts";
 import { createMemoryRecords } from "./memory-records.ts";
 
@@ -192,12 +193,12 @@ async function findCard(peer: PeerCaller, address: string, options: ConnectOptio
   }
 }
 
-type Signals = readonly (AbortSignal | undefined)[];
+type Signals = readonly (Signal | undefined)[];
 
 async function dispatch<O extends Operation>(
   peer: PeerCaller,
   operation: O,
-  { hops = currentHops(), signal, timeoutMs }: CallOptions,
+  { hops = currentHops(), signal, timeoutMs }: CallerOptions,
   signals: Signals,
 ): Promise<OutcomeOf<O>> {
   const late = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);

@@ -1,6 +1,7 @@
 /** gRPC over `@grpc/grpc-js`, loaded on first use because it costs more than the rest of the client. */
 
 import type { ClientReadableStream, Metadata, ServiceError } from "@grpc/grpc-js";
+import type { Signal } from "../../model/abort.ts";
 import { CarrierError, NotConnectedError } from "../../wire/exchange.ts";
 import { RPC_CODES, type RpcCall, type RpcMetadata, RpcStatusError } from "../../wire/rpc.ts";
 import { type GrpcAddress, type GrpcChannel, GrpcChannels, type GrpcTlsOptions } from "./grpc-channels.ts";
@@ -8,7 +9,7 @@ import { type GrpcAddress, type GrpcChannel, GrpcChannels, type GrpcTlsOptions }
 type Grpc = typeof import("@grpc/grpc-js");
 
 interface RpcCallOptions {
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
   /** For the whole call; for a stream, until the first response from the peer. */
   readonly timeoutMs?: number;
   /** When the peer may give up, in milliseconds since the epoch. */
@@ -265,7 +266,7 @@ const STILL_CONNECTING = /Waiting for LB pick$/;
 const CONNECTION_BROKE = /^Connection dropped|^Call cancelled$|^Received RST_STREAM|ECONNRESET|ETIMEDOUT/;
 const TOO_LARGE = /larger than max/;
 
-function toFailure(error: ServiceError, signal: AbortSignal): Error {
+function toFailure(error: ServiceError, signal: Signal): Error {
   const { code, details } = error;
   if (signal.aborted) return abortedError();
   if (code === RPC_CODES.DEADLINE_EXCEEDED) {

@@ -4,6 +4,7 @@
  */
 
 import type { BufferedResponse, CallTarget, SessionCalling } from "../../dialects/contract.ts";
+import type { Signal } from "../../model/abort.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { CarrierError, type ExchangeCall } from "../../wire/exchange.ts";
 import { toConnectionError } from "../errors.ts";
@@ -57,7 +58,7 @@ export class PeerSession {
   }
 
   /** The login id for messages; undefined without an `authCode`. */
-  async loginId(signal: AbortSignal): Promise<Attempt<string | undefined>> {
+  async loginId(signal: Signal): Promise<Attempt<string | undefined>> {
     if (this.#setup.authCode === undefined || this.#loginId !== undefined) return { ok: true, value: this.#loginId };
     return this.#loggingIn.join({ signal, method: "POST", url: this.#setup.target().url });
   }
@@ -68,7 +69,7 @@ export class PeerSession {
     return this.#opening.join(call);
   }
 
-  async #openSession(signal: AbortSignal): Promise<Attempt<string>> {
+  async #openSession(signal: Signal): Promise<Attempt<string>> {
     const { calling, request, target, timeoutMs } = this.#setup;
     const bounds = { signal, timeoutMs };
     const opened = await request({ ...calling.encodeOpen(target()), ...bounds }, calling.decodeOpen);
@@ -80,7 +81,7 @@ export class PeerSession {
     return opened;
   }
 
-  async #logIn(signal: AbortSignal): Promise<Attempt<string>> {
+  async #logIn(signal: Signal): Promise<Attempt<string>> {
     const { authCode = "", calling, request, target, timeoutMs } = this.#setup;
     const call = { ...calling.encodeLogin(target(), authCode), signal, timeoutMs };
     const made = await this.call(call, (within) => request(within, calling.decodeLogin));
@@ -120,10 +121,10 @@ function sessionNotOpened(first: Failure, opened: Failure): Failure {
 
 /** A request shared by several calls: sent once, and aborted only when none of them waits for it any more. */
 class SharedRequest {
-  readonly #make: (signal: AbortSignal) => Promise<Attempt<string>>;
+  readonly #make: (signal: Signal) => Promise<Attempt<string>>;
   #flight: Flight | undefined;
 
-  constructor(make: (signal: AbortSignal) => Promise<Attempt<string>>) {
+  constructor(make: (signal: Signal) => Promise<Attempt<string>>) {
     this.#make = make;
   }
 

@@ -1,6 +1,7 @@
 /** Interface of the transports: one attempt of an operation or a stream. Retries and failover are in `call/`. */
 
 import type { CallTarget, ExchangeCalling, FrameDecoder, SigningKeys } from "../../dialects/contract.ts";
+import type { Signal } from "../../model/abort.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { Operation, OutcomeOf, StreamFrame } from "../../model/operation.ts";
@@ -12,7 +13,7 @@ import type { ChosenInterface } from "../options.ts";
 import type { Tracer } from "./trace.ts";
 
 export interface CallSettings {
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
   readonly timeoutMs: number | undefined;
   /** When the result of a send is no longer waited for, in milliseconds since the epoch; for transports that can tell. */
   readonly deadline?: number | undefined;

@@ -1,3 +1,4 @@
+import { Abort } from "../../model/abort.ts";
 import type { Caller } from "../../model/caller.ts";
 import { addAncestor, type Hops, limitHops, readHops } from "../../model/extensions.ts";
 import type { JsonObject, JsonValue } from "../../model/json.ts";
@@ -22,8 +23,7 @@ export class RunningTurn implements Turn {
   /** When the turn is over in any case, in milliseconds since the epoch. */
   readonly #deadline: number | undefined;
   #isFrozen = false;
-  #abort: AbortController | undefined;
-  #aborted: Error | undefined;
+  #cancellation: Abort | undefined;
   #memory: DurableMemory | undefined;
   #followUp: AbortController | undefined;
 
@@ -69,12 +69,13 @@ export class RunningTurn implements Turn {
     return limitHops(came, this.#deadline);
   }
 
+  get cancellation(): Abort {
+    this.#cancellation ??= new Abort();
+    return this.#cancellation;
+  }
+
   get signal(): AbortSignal {
-    if (this.#abort === undefined) {
-      this.#abort = new AbortController();
-      if (this.#aborted !== undefined) this.#abort.abort(this.#aborted);
-    }
-    return this.#abort.signal;
+    return this.cancellation.platformSignal;
   }
 
   get followUp(): AbortSignal {
@@ -93,8 +94,7 @@ export class RunningTurn implements Turn {
   }
 
   abort(reason: Error): void {
-    this.#aborted ??= reason;
-    this.#abort?.abort(reason);
+    this.cancellation.abort(reason);
   }
 }
 

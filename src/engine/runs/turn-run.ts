@@ -82,7 +82,7 @@ export class TurnRun implements CommitParticipant {
           return { kind: "events" };
         }
         if (step.done === true) return this.#finish(step.value ?? undefined);
-        this.#emit(step.value);
+        this.#emitAll(step.value);
         if (isTerminal(this.#live.state)) {
           returnRun(run);
           return { kind: "events" };
@@ -119,6 +119,18 @@ export class TurnRun implements CommitParticipant {
       return run.next();
     } finally {
       monitor.leave();
+    }
+  }
+
+  #emitAll(yielded: AgentEvent | readonly AgentEvent[]): void {
+    if (!isBatch(yielded)) {
+      this.#emit(yielded);
+      return;
+    }
+    for (const event of yielded) {
+      // Dropped as if it had been yielded later.
+      if (isTerminal(this.#live.state)) this.#context.meter.count("events_dropped_after_terminal");
+      else this.#emit(event);
     }
   }
 
@@ -202,6 +214,10 @@ export class TurnRun implements CommitParticipant {
     // What an agent throws may hold anything, secrets included: the caller gets a plain sentence, the log the rest.
     this.#live.pushStatus("TASK_STATE_FAILED", textDraft(statusText("agentFailed")));
   }
+}
+
+function isBatch(yielded: AgentEvent | readonly AgentEvent[]): yielded is readonly AgentEvent[] {
+  return Array.isArray(yielded);
 }
 
 /** Nothing but what is known of every run. */

@@ -1,5 +1,6 @@
 /** Calls one participant of one room. */
 
+import { type Signal, toAbortSignal } from "../../../model/abort.ts";
 import type { AgentCard } from "../../../model/card.ts";
 import { ProtocolError, taskNotFound } from "../../../model/errors.ts";
 import type { Loss } from "../../../model/loss.ts";
@@ -139,7 +140,7 @@ export class ChatPeer implements PeerCaller {
     return task;
   }
 
-  async #cancel(id: string, signal: AbortSignal | undefined): Promise<Task> {
+  async #cancel(id: string, signal: Signal | undefined): Promise<Task> {
     const task = await this.find(id, { orBuild: true });
     const metadata = { taskId: id };
     if (task.isEnded) throw new ProtocolError("TASK_NOT_CANCELABLE", "The task has ended.", { metadata });
@@ -242,14 +243,14 @@ export class ChatPeer implements PeerCaller {
 
   async #post(
     { content, ...outgoing }: Omit<Outgoing, "to" | "content"> & { readonly content: LiteMessage },
-    signal?: AbortSignal,
+    signal?: Signal,
   ): Promise<{ readonly id: string }> {
     const { address, tools } = this.#options;
     const { clock, outbox, times } = tools;
     const late = new AbortController();
     const stop = clock.after(times.postMs, () => late.abort());
     try {
-      const stopped = signal === undefined ? late.signal : AbortSignal.any([signal, late.signal]);
+      const stopped = signal === undefined ? late.signal : AbortSignal.any([toAbortSignal(signal), late.signal]);
       const to = { room: address.room, peer: { id: address.peer, name: this.#name } };
       // Others in the room must not take it for theirs.
       const sending = outbox.send({ ...outgoing, content: { ...content, to: address.peer }, to }, stopped);
@@ -288,7 +289,7 @@ export function answeredTask(parsed: Received["parsed"]): string | undefined {
 }
 
 /** Reads the frames to their end. */
-async function untilSettled(frames: FrameStream, signal: AbortSignal | undefined): Promise<void> {
+async function untilSettled(frames: FrameStream, signal: Signal | undefined): Promise<void> {
   const reader = frames[Symbol.asyncIterator]();
   const read = async (): Promise<void> => {
     for (let step = await reader.next(); step.done !== true; step = await reader.next());
@@ -296,7 +297,7 @@ async function untilSettled(frames: FrameStream, signal: AbortSignal | undefined
   await untilAborted(read(), signal).finally(() => reader.return?.());
 }
 
-function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+function untilAborted<T>(work: Promise<T>, signal: Signal | undefined): Promise<T> {
   if (signal === undefined) return work;
   return new Promise<T>((resolve, reject) => {
     const giveUp = () => reject(abandonedError());

@@ -3,6 +3,7 @@
  * agent that reconnects in time continues where it was.
  */
 
+import { Abort, type Signal } from "../../../model/abort.ts";
 import { ProtocolError } from "../../../model/errors.ts";
 import { LogEntry } from "../../../model/event.ts";
 import { TaskFold } from "../../../model/fold.ts";
@@ -89,7 +90,7 @@ export class XiaoyiLinkCaller implements LinkCaller {
   async dispatch<O extends Operation>(operation: O, call: Pick<CallContext, "signal">): Promise<OutcomeOf<O>>;
   async dispatch(
     operation: Operation,
-    { signal = new AbortController().signal }: Pick<CallContext, "signal">,
+    { signal = new Abort() }: Pick<CallContext, "signal">,
   ): Promise<Outcomes[Operation["kind"]]> {
     switch (operation.kind) {
       case "stream":
@@ -104,20 +105,20 @@ export class XiaoyiLinkCaller implements LinkCaller {
   }
 
   /** Asks the agent to clear a conversation. */
-  async clear(contextId: string, signal: AbortSignal): Promise<void> {
+  async clear(contextId: string, signal: Signal): Promise<void> {
     const id = this.#options.ids.message();
     const state = await this.#request((agentId) => toClearRequest(agentId, id, contextId), [id, contextId], signal);
     if (state !== "cleared") throw new ProtocolError("INTERNAL_ERROR", "The agent did not forget the conversation.");
   }
 
   /** The signal applies until the stream is open; afterwards the reader ends the stream. */
-  async #stream(input: SendInput, signal: AbortSignal): Promise<FrameStream> {
+  async #stream(input: SendInput, signal: Signal): Promise<FrameStream> {
     const call = this.#open(input);
     await untilAborted(signal, call.sent(), () => call.fail(abandonedError()));
     return call.frames;
   }
 
-  async #send(input: SendInput, signal: AbortSignal): Promise<Task> {
+  async #send(input: SendInput, signal: Signal): Promise<Task> {
     const frames = await this.#stream(input, signal);
     const reader = frames[Symbol.asyncIterator]();
     return untilAborted(signal, foldTask(frames), () => void reader.return?.());
@@ -240,7 +241,7 @@ export class XiaoyiLinkCaller implements LinkCaller {
     }
   }
 
-  async #cancel({ id: taskId, metadata }: CancelOperation, signal: AbortSignal): Promise<Task> {
+  async #cancel({ id: taskId, metadata }: CancelOperation, signal: Signal): Promise<Task> {
     const losses: Loss[] = [];
     loseRequestMetadata(metadata, losses);
     this.#report(losses);
@@ -251,7 +252,7 @@ export class XiaoyiLinkCaller implements LinkCaller {
     return task;
   }
 
-  async #request(toText: (agentId: string) => string, ids: readonly string[], signal: AbortSignal): Promise<string> {
+  async #request(toText: (agentId: string) => string, ids: readonly string[], signal: Signal): Promise<string> {
     if (signal.aborted) throw abandonedError();
     if (this.#connection === undefined) throw new ProtocolError("UNAVAILABLE", statusText("peerNotConnected"));
     const problem = trySend(this.#connection.link, toText(this.#connection.agentId));
@@ -275,7 +276,7 @@ export class XiaoyiLinkCaller implements LinkCaller {
 }
 
 /** The result of `work`, which `giveUp` ends if the signal is aborted first. */
-async function untilAborted<T>(signal: AbortSignal, work: Promise<T>, giveUp: () => void): Promise<T> {
+async function untilAborted<T>(signal: Signal, work: Promise<T>, giveUp: () => void): Promise<T> {
   signal.addEventListener("abort", giveUp);
   if (signal.aborted) giveUp();
   try {

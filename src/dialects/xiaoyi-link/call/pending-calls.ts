@@ -1,5 +1,6 @@
 /** One message to an agent that dialled us, until its answer has ended. */
 
+import type { Signal } from "../../../model/abort.ts";
 import { ProtocolError } from "../../../model/errors.ts";
 import { isObject } from "../../../model/json.ts";
 import type { Clock } from "../../../model/ports.ts";
@@ -211,7 +212,7 @@ export class PendingControls {
   readonly #open = new Map<string, PendingControl>();
 
   /** Resolves with the state that the agent reports. Agents answer under any of the `ids`. */
-  open(ids: readonly string[], signal: AbortSignal): Promise<string> {
+  open(ids: readonly string[], signal: Signal): Promise<string> {
     return new Promise<string>((resolve, reject) => {
       const close = () => {
         signal.removeEventListener("abort", onAbort);
