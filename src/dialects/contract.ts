@@ -222,11 +222,11 @@ export interface CallTarget {
   /** Credentials and the like, added to every request. */
   readonly headers: Readonly<Record<string, string>>;
   readonly extensions: readonly string[];
-  readonly idempotencyKey?: string;
+  readonly idempotencyKey?: string | undefined;
   /** For dialects that sign every request; `now` is the timestamp to sign. */
-  readonly keys?: SigningKeys & { readonly now: number };
+  readonly keys?: (SigningKeys & { readonly now: number }) | undefined;
   /** Login id that the peer issued for the user on whose behalf messages are sent. */
-  readonly loginId?: string;
+  readonly loginId?: string | undefined;
 }
 
 export interface SigningKeys {

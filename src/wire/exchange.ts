@@ -65,9 +65,9 @@ export interface ExchangeCall {
   readonly method: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
+  readonly body?: string | undefined;
   /** Aborting it ends the call at any stage, also while the answer is being read. */
-  readonly signal?: Signal;
+  readonly signal?: Signal | undefined;
   /** Bounds the wait for the headers, and again the reading of a full answer by `text()`; a stream may last. */
   readonly timeoutMs?: number;
 }

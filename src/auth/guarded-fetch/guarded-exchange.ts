@@ -23,7 +23,7 @@ export function createGuardedExchanger(options: ConnectionOptions, limits?: Exch
     agent ??= await openAgent();
     const answer = new IncomingAnswer();
     stop.onStop = () => answer.abort(undefined);
-    const outgoing = outgoingHeaders(Object.entries(headers));
+    const outgoing = outgoingHeaders(headers);
     if (stop.reason !== undefined) answer.abort(undefined);
     else agent.dispatch({ origin, path, method, headers: outgoing, body: body ?? null }, answer);
     await answer.head;
@@ -47,11 +47,11 @@ const CONNECTION_HEADERS = new Set([
   "upgrade",
 ]);
 
-export function outgoingHeaders(headers: Iterable<readonly [string, string]>): Readonly<Record<string, string>> {
+export function outgoingHeaders(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const outgoing: Record<string, string> = { accept: "*/*", "accept-encoding": "identity" };
-  for (const [given, value] of headers) {
+  for (const given of Object.keys(headers)) {
     const name = given.toLowerCase();
-    if (!CONNECTION_HEADERS.has(name)) outgoing[name] = value;
+    if (!CONNECTION_HEADERS.has(name)) outgoing[name] = headers[given] as string;
   }
   return outgoing;
 }

@@ -53,7 +53,7 @@ export function createGuardedFetch(options: GuardedFetchOptions = {}): typeof gl
     const request = new Request(input instanceof Request ? input : url, rest);
     const caller = signal ?? (input instanceof Request ? input.signal : undefined);
     const body = request.body === null ? undefined : new Uint8Array(await request.arrayBuffer());
-    const headers = outgoingHeaders(request.headers);
+    const headers = outgoingHeaders(Object.fromEntries(request.headers));
     const stop = createRequestStop(timeoutMs, caller);
     try {
       return await follow({ url, method: request.method, headers, body }, request.redirect, stop);

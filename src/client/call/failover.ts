@@ -63,6 +63,7 @@ export class Endpoints {
 
   /** All interfaces, beginning with the one in use and wrapping around. */
   inOrder(): readonly Endpoint[] {
+    if (this.#endpoints[0] === this.#current) return this.#endpoints;
     const at = this.#endpoints.indexOf(this.#current);
     return [...this.#endpoints.slice(at), ...this.#endpoints.slice(0, at)];
   }
@@ -86,7 +87,7 @@ export class Endpoints {
 export class Failover {
   readonly #endpoints: Endpoints;
   /** Interfaces given up for this call, and why. */
-  readonly #left = new Map<Endpoint, Failure>();
+  #left: Map<Endpoint, Failure> | undefined;
   /** The interface that last responded, or may have. */
   #last: Endpoint | undefined;
 
@@ -100,7 +101,8 @@ export class Failover {
     signal: Signal,
     attempt: (transport: Transport, isProven: boolean) => Promise<Attempt<T>>,
   ): Promise<Attempt<T>> {
-    const failures: FailedEndpoint[] = [...this.#left].map(([endpoint, failure]) => ({ endpoint, failure }));
+    const failures: FailedEndpoint[] = [];
+    for (const [endpoint, failure] of this.#left ?? []) failures.push({ endpoint, failure });
     this.#last = undefined;
     for (const endpoint of this.#remaining()) {
       const made = await attempt(endpoint.transport, endpoint.hasAnswered);
@@ -136,6 +138,7 @@ export class Failover {
   giveUpLast(error: Failure["error"]): boolean {
     if (!ConnectionError.is(error) || error.permanent || this.#last === undefined) return false;
     if (error.code !== "unreachable" && error.code !== "broken-stream") return false;
+    this.#left ??= new Map();
     this.#left.set(this.#last, { ok: false, error, transient: true, reach: "unknown" });
     return this.#remaining().length > 0;
   }
@@ -147,7 +150,9 @@ export class Failover {
   }
 
   #remaining(): readonly Endpoint[] {
-    return this.#endpoints.inOrder().filter((endpoint) => !this.#left.has(endpoint));
+    const left = this.#left;
+    const all = this.#endpoints.inOrder();
+    return left === undefined ? all : all.filter((endpoint) => !left.has(endpoint));
   }
 }
 

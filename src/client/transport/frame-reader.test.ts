@@ -122,6 +122,6 @@ test("no timer is left behind", async () => {
   send(restFrame(WORKING, 1));
   await reader.frames.next();
   reader.closeWithin(500);
-  await reader.frames.return();
+  await reader.frames.return?.();
   expect(vi.getTimerCount()).toBe(0);
 });

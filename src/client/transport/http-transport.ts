@@ -52,17 +52,24 @@ export function createHttpTransport(
       authCode: setup.authCode,
     });
 
-  async function encode(operation: Operation, settings: CallSettings): Promise<Attempt<ExchangeCall>> {
+  async function encodeWithLogin(
+    operation: Operation,
+    settings: CallSettings,
+    session: PeerSession,
+  ): Promise<Attempt<ExchangeCall>> {
     const isMessage = operation.kind === "send" || operation.kind === "stream";
-    const login = isMessage ? await session?.loginId(settings.signal) : undefined;
-    if (login?.ok === false) return login;
-    const loginId = login?.value === undefined ? {} : { loginId: login.value };
+    const login = isMessage ? await session.loginId(settings.signal) : undefined;
+    return login?.ok === false ? login : encode(operation, settings, login?.value);
+  }
+
+  function encode(operation: Operation, settings: CallSettings, loginId?: string): Attempt<ExchangeCall> {
     try {
-      const target = { ...callTarget(operation, settings, chosen, setup), ...loginId };
-      const { losses, value } = calling.encode(operation, target);
-      report(losses);
-      const timeoutMs = settings.timeoutMs ?? setup.timeoutMs;
-      return { ok: true, value: { ...value, signal: settings.signal, timeoutMs } };
+      const target = callTarget(operation, settings, chosen, setup);
+      const { losses, value } = calling.encode(operation, loginId === undefined ? target : { ...target, loginId });
+      if (losses.length > 0) report(losses);
+      const { body, headers, method, url } = value;
+      const { signal, timeoutMs = setup.timeoutMs } = settings;
+      return { ok: true, value: { method, url, headers, body, signal, timeoutMs } };
     } catch (error) {
       return encodingFailure(error);
     }
@@ -89,9 +96,8 @@ export function createHttpTransport(
 
   async function begin(call: ExchangeCall, received: Received): Promise<ExchangeAnswer> {
     tracer?.request(call);
-    const answer = await exchange(call);
-    received.answer = answer;
-    return answer;
+    received.answer = await exchange(call);
+    return received.answer;
   }
 
   async function readWhole(call: ExchangeCall, answer: ExchangeAnswer, received: Received) {
@@ -128,7 +134,8 @@ export function createHttpTransport(
 
   return {
     async attempt(operation, settings) {
-      const encoded = await encode(operation, settings);
+      const encoded =
+        session === undefined ? encode(operation, settings) : await encodeWithLogin(operation, settings, session);
       if (!encoded.ok) return encoded;
       const { value: call } = encoded;
       const usual = await ask(operation, call);
@@ -138,7 +145,8 @@ export function createHttpTransport(
       return tried.ok || !isRejectedAsInvalid(tried.error) ? tried : usual;
     },
     async open(operation, settings) {
-      const encoded = await encode(operation, settings);
+      const encoded =
+        session === undefined ? encode(operation, settings) : await encodeWithLogin(operation, settings, session);
       if (!encoded.ok) return encoded;
       const { value: call } = encoded;
       if (session !== undefined) return session.open(call, (within) => openOnce(operation, within));

@@ -70,21 +70,23 @@ export function callTarget(
 ): CallTarget {
   const key = operation.kind === "send" || operation.kind === "stream" ? settings.idempotencyKey : undefined;
   const { trace } = settings;
-  const traced = trace === undefined ? setup : { ...setup, headers: { ...setup.headers, ...trace } };
-  return {
-    ...peerTarget(chosen, traced),
-    extensions: [...new Set([...setup.extensions, ...settings.extensions])],
-    ...(key === undefined ? {} : { idempotencyKey: key }),
-  };
+  const headers = trace === undefined ? setup.headers : { ...setup.headers, ...trace };
+  return peerTarget(chosen, { headers, keys: setup.keys }, joinLists(setup.extensions, settings.extensions), key);
 }
 
-/** For requests that are not part of an operation. */
+function joinLists(always: readonly string[], more: readonly string[]): readonly string[] {
+  return always.length === 0 ? more : [...new Set([...always, ...more])];
+}
+
+/** Without extensions and key: for requests that are not part of an operation. */
 export function peerTarget(
   { tenant, url }: ChosenInterface,
   { headers, keys }: Pick<TransportSetup, "headers" | "keys">,
+  extensions: readonly string[] = [],
+  idempotencyKey?: string,
 ): CallTarget {
-  const signing = keys === undefined ? {} : { keys: { ...keys, now: Date.now() } };
-  return { url, tenant, headers, extensions: [], ...signing };
+  const signing = keys === undefined ? undefined : { ...keys, now: Date.now() };
+  return { url, tenant, headers, extensions, idempotencyKey, keys: signing };
 }
 
 /** Failure for an operation that the encoder rejected; anything but a ProtocolError is a bug and rethrown. */
@@ -101,7 +103,7 @@ export function isUnknownToPeer(error: unknown): boolean {
 /** Frames of one connection, batched as they arrive from the network. */
 export interface FrameReader {
   /** Ends when the peer closes; fails with `ProtocolError` for its errors, `ConnectionError` for a broken stream. */
-  readonly frames: AsyncGenerator<readonly StreamFrame[], void, undefined>;
+  readonly frames: AsyncIterableIterator<readonly StreamFrame[], void, undefined>;
   cancel(): void;
   /** No more frames of interest: if the peer does not close within this time, the stream ends as if it had. */
   closeWithin(milliseconds: number): void;
@@ -136,68 +138,118 @@ export function readFrames(
   answer: ExchangeAnswer,
   decoder: FrameDecoder,
   call: ExchangeCall,
-  { report, streamSilenceMs: silenceMs, tracer }: FrameSetup,
+  setup: FrameSetup,
 ): FrameReader {
-  let silent = false;
-  let waiting = false;
-  let closing: NodeJS.Timeout | undefined;
+  return new AnswerFrames(answer, decoder, call, setup);
+}
+
+/**
+ * The frames of one answer. A class, because each generator function that is made for a call has a hidden class of its
+ * own, which V8 puts in the old generation: there it keeps all that the call refers to until the next full collection.
+ */
+class AnswerFrames implements FrameReader, AsyncIterableIterator<readonly StreamFrame[], void, undefined> {
+  readonly #answer: ExchangeAnswer;
+  readonly #chunks: AsyncIterator<Uint8Array>;
+  readonly #decoder: FrameDecoder;
+  readonly #call: ExchangeCall;
+  readonly #setup: FrameSetup;
+  readonly #events = new SseBatch();
+  #silence: NodeJS.Timeout | undefined;
+  #closing: NodeJS.Timeout | undefined;
+  #isSilent = false;
+  #isWaiting = false;
+  #isOver = false;
+  /** Of the event after those that were returned last. */
+  #failure: unknown;
+
+  constructor(answer: ExchangeAnswer, decoder: FrameDecoder, call: ExchangeCall, setup: FrameSetup) {
+    this.#answer = answer;
+    this.#chunks = answer.chunks[Symbol.asyncIterator]();
+    this.#decoder = decoder;
+    this.#call = call;
+    this.#setup = setup;
+  }
+
+  get frames(): this {
+    return this;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<readonly StreamFrame[], void>> {
+    if (this.#isOver) return { done: true, value: undefined };
+    try {
+      const read = await this.#read();
+      if (read !== undefined) return { done: false, value: read };
+      this.#end();
+      if (this.#isSilent) throw silenceError(this.#call, this.#setup.streamSilenceMs);
+      const rest = this.#decoder.end?.() ?? [];
+      return rest.length > 0 ? { done: false, value: rest } : { done: true, value: undefined };
+    } catch (error) {
+      this.#end();
+      throw ProtocolError.is(error) ? error : toConnectionError(error, this.#call);
+    }
+  }
+
+  async return(): Promise<IteratorResult<readonly StreamFrame[], void>> {
+    this.#end();
+    return { done: true, value: undefined };
+  }
+
+  cancel(): void {
+    this.#answer.cancel();
+  }
+
+  closeWithin(milliseconds: number): void {
+    if (!this.#isOver) this.#closing ??= setTimeout(() => this.#answer.cancel(), milliseconds);
+  }
+
+  /** Undefined at the end of the answer. */
+  async #read(): Promise<readonly StreamFrame[] | undefined> {
+    for (;;) {
+      if (this.#failure !== undefined) throw this.#failure;
+      this.#isWaiting = true;
+      // Any byte resets the timer, comments included.
+      if (this.#silence === undefined) this.#silence = setTimeout(this.#onSilence, this.#setup.streamSilenceMs);
+      else this.#silence.refresh();
+      const step = await this.#chunks.next();
+      this.#isWaiting = false;
+      if (step.done === true) return undefined;
+      const batch = this.#events.push(step.value);
+      const { failure = batch.failure, read } = decodeAll(batch.events, this.#decode, this.#setup.report);
+      this.#failure = failure;
+      if (read.length > 0) return read;
+    }
+  }
+
+  readonly #decode = ({ data, event, lastEventId }: SseEvent): ReturnType<FrameDecoder["decode"]> => {
+    if (data === "") return { losses: [], value: [] };
+    this.#setup.tracer?.message(this.#call, data);
+    return this.#decoder.decode({ data, event, id: lastEventId === "" ? undefined : lastEventId });
+  };
 
   /** Time in which the consumer does not read is not counted. */
-  const onSilence = (): void => {
-    if (!waiting) return;
-    silent = true;
-    answer.cancel();
+  readonly #onSilence = (): void => {
+    if (!this.#isWaiting) return;
+    this.#isSilent = true;
+    this.#answer.cancel();
   };
 
-  function decodeEvent({ data, event, lastEventId }: SseEvent) {
-    if (data === "") return { losses: [], value: [] };
-    tracer?.message(call, data);
-    return decoder.decode({ data, event, id: lastEventId === "" ? undefined : lastEventId });
+  #end(): void {
+    this.#isOver = true;
+    clearTimeout(this.#silence);
+    clearTimeout(this.#closing);
+    this.#answer.cancel();
   }
+}
 
-  // One generator from the chunks to the frames: each further one would cost as much as decoding a short event.
-  async function* frames(): AsyncGenerator<readonly StreamFrame[], void, undefined> {
-    const chunks = answer.chunks[Symbol.asyncIterator]();
-    const events = new SseBatch();
-    const silence = setTimeout(onSilence, silenceMs);
-    try {
-      for (;;) {
-        waiting = true;
-        // Any byte resets the timer, comments included.
-        silence.refresh();
-        const step = await chunks.next();
-        waiting = false;
-        if (step.done === true) break;
-        const batch = events.push(step.value);
-        const { failure = batch.failure, read } = decodeAll(batch.events, decodeEvent, report);
-        if (read.length > 0) yield read;
-        if (failure !== undefined) throw failure;
-      }
-      const rest = silent ? [] : (decoder.end?.() ?? []);
-      if (rest.length > 0) yield rest;
-    } catch (error) {
-      if (ProtocolError.is(error)) throw error;
-      throw toConnectionError(error, call);
-    } finally {
-      clearTimeout(silence);
-      clearTimeout(closing);
-      answer.cancel();
-    }
-    if (silent) {
-      throw new ConnectionError(
-        "broken-stream",
-        `${call.method} ${redactUrl(call.url)} sent nothing for ${silenceMs} ms, not even a comment; the connection counts as broken. Raise streamSilenceMs if the agent is known to be that quiet.`,
-      );
-    }
-  }
-
-  return {
-    frames: frames(),
-    cancel: () => answer.cancel(),
-    closeWithin(milliseconds) {
-      closing ??= setTimeout(() => answer.cancel(), milliseconds);
-    },
-  };
+function silenceError({ method, url }: ExchangeCall, silenceMs: number): ConnectionError {
+  return new ConnectionError(
+    "broken-stream",
+    `${method} ${redactUrl(url)} sent nothing for ${silenceMs} ms, not even a comment; the connection counts as broken. Raise streamSilenceMs if the agent is known to be that quiet.`,
+  );
 }
 
 export function createFrameDecoder(calling: ExchangeCalling, operation: Operation): FrameDecoder {

@@ -15,10 +15,8 @@ export function callHeaders(
   accept = "application/json",
 ): Record<string, string> {
   const streams = operation.kind === "stream" || operation.kind === "subscribe";
-  const headers: Record<string, string> = {
-    ...target.headers,
-    accept: streams ? `text/event-stream, ${accept}` : accept,
-  };
+  const headers: Record<string, string> = { ...target.headers };
+  headers.accept = streams ? `text/event-stream, ${accept}` : accept;
   if (target.idempotencyKey !== undefined) headers["idempotency-key"] = target.idempotencyKey;
   if (operation.kind === "subscribe" && operation.after !== undefined) {
     headers["last-event-id"] = String(operation.after);
@@ -67,18 +65,15 @@ export function jsonRpcBody(method: string, params: object | undefined): string 
   return JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
 }
 
+/** The headers are the caller's own no longer. */
 export function jsonRpcCall(
   method: string,
   params: object | undefined,
   { url }: CallTarget,
-  headers: Readonly<Record<string, string>>,
+  headers: Record<string, string>,
 ): ExchangeCall {
-  return {
-    method: "POST",
-    url,
-    headers: { ...headers, "content-type": "application/json" },
-    body: jsonRpcBody(method, params),
-  };
+  headers["content-type"] = "application/json";
+  return { method: "POST", url, headers, body: jsonRpcBody(method, params) };
 }
 
 /** `status` is 0 if there is none. */
