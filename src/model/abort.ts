@@ -1,16 +1,10 @@
-/** What is read of an `AbortSignal`, which is one of these. */
-export interface Signal {
-  readonly aborted: boolean;
-  readonly reason: unknown;
-  addEventListener(type: "abort", listener: () => void, options?: { readonly once?: boolean }): void;
-  removeEventListener(type: "abort", listener: () => void): void;
-}
+export type Signal = Abort | AbortSignal;
 
 /**
  * A signal together with what aborts it, for calls that come by the thousand: an `AbortController` with a listener costs
  * as much as decoding a whole answer.
  */
-export class Abort implements Signal {
+export class Abort {
   #aborted = false;
   #reason: unknown;
   #listeners: (() => void)[] | undefined;
@@ -43,7 +37,7 @@ export class Abort implements Signal {
     this.#controller?.abort(reason);
   }
 
-  addEventListener(_type: "abort", listener: () => void): void {
+  addEventListener(_type: "abort", listener: () => void, _options?: { readonly once: boolean }): void {
     if (this.#aborted) return;
     this.#listeners ??= [];
     if (!this.#listeners.includes(listener)) this.#listeners.push(listener);
@@ -55,12 +49,7 @@ export class Abort implements Signal {
   }
 }
 
+/** A signal of the platform that is aborted with this one. */
 export function toAbortSignal(signal: Signal): AbortSignal {
-  if (signal instanceof AbortSignal) return signal;
-  if (signal instanceof Abort) return signal.platformSignal;
-  const controller = new AbortController();
-  const abort = () => controller.abort(signal.reason);
-  if (signal.aborted) abort();
-  else signal.addEventListener("abort", abort, { once: true });
-  return controller.signal;
+  return signal instanceof Abort ? signal.platformSignal : signal;
 }

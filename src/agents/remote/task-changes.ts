@@ -52,7 +52,7 @@ export class TaskChanges {
       return;
     }
     const { artifacts = [], contextId, id: taskId, status } = event.task;
-    const known = new Map(this.#artifacts);
+    const known = isFirst ? this.#artifacts : new Map(this.#artifacts);
     for (const artifact of artifacts) addArtifactUpdate(this.#artifacts, { artifact });
     const before = this.#status;
     this.#setStatus(status);

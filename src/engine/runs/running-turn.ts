@@ -26,6 +26,8 @@ export class RunningTurn implements Turn {
   #cancellation: Abort | undefined;
   #memory: DurableMemory | undefined;
   #followUp: AbortController | undefined;
+  /** Nothing can have been remembered before. */
+  readonly #isFirst: boolean;
 
   constructor(
     context: EngineContext,
@@ -39,6 +41,7 @@ export class RunningTurn implements Turn {
     this.#live = live;
     this.#deadline = deadline;
     this.#message = queued.message;
+    this.#isFirst = live.attempt === 1 && queued.number === 1;
     this.task = { id: live.id, contextId: live.contextId };
     this.caller = queued.caller;
     this.attempt = live.attempt;
@@ -89,7 +92,7 @@ export class RunningTurn implements Turn {
   }
 
   get memory(): TurnMemory {
-    this.#memory ??= new DurableMemory(this.#context, this.#committer, this.#live);
+    this.#memory ??= new DurableMemory(this.#context, this.#committer, this.#live, this.#isFirst);
     return this.#memory;
   }
 
@@ -123,10 +126,11 @@ class DurableMemory implements TurnMemory {
   readonly #live: LiveTask;
   #values: Promise<Map<string, string>> | undefined;
 
-  constructor(context: EngineContext, committer: Committer, live: LiveTask) {
+  constructor(context: EngineContext, committer: Committer, live: LiveTask, isEmpty: boolean) {
     this.#context = context;
     this.#committer = committer;
     this.#live = live;
+    if (isEmpty) this.#values = Promise.resolve(new Map());
   }
 
   async get<T extends JsonValue>(key: string): Promise<T | undefined> {
