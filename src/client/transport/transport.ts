@@ -143,10 +143,7 @@ export function readFrames(
   return new AnswerFrames(answer, decoder, call, setup);
 }
 
-/**
- * The frames of one answer. A class, because each generator function that is made for a call has a hidden class of its
- * own, which V8 puts in the old generation: there it keeps all that the call refers to until the next full collection.
- */
+/** The frames of one answer. A class: with a generator function per call, more of what a call allocates was collected late. */
 class AnswerFrames implements FrameReader, AsyncIterableIterator<readonly StreamFrame[], void, undefined> {
   readonly #answer: ExchangeAnswer;
   readonly #chunks: AsyncIterator<Uint8Array>;
