@@ -11,12 +11,15 @@ const server = await serve({
   port: 0,
   grpcPort: false,
   limits: { attempts: 1_000 },
-  // What a caller is not told in detail.
+  // What a caller is not told in detail. That the database is away is no news here.
   log: {
     debug() {},
     info() {},
     warn() {},
-    error: ({ err }, message) => process.stderr.write(`${message} ${inspect(err)}\n`),
+    error({ err }, message) {
+      const isExpected = err === undefined || (err as { temporary?: boolean }).temporary === true;
+      if (!isExpected) process.stderr.write(`${message} ${inspect(err)}\n`);
+    },
   },
   times: { leaseMs: Number(leaseMs) },
 });
