@@ -1,45 +1,70 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hasPostgres, type PostgresServer, startPostgres } from "../../src/store/postgres/testing/start-postgres.ts";
 import { CLI, cleanEnvironment, requireBuild, runCli } from "../built/cli.ts";
-import { createFolder } from "../support/lifecycle.ts";
+import { closeLater, createFolder } from "../support/lifecycle.ts";
 
 const folder = createFolder();
 const config = join(folder, "dragoman.yaml");
 writeFileSync(config, "agents: { echo: { use: echo } }\nserver: { grpc: false }\n");
 
-interface Workers {
+/** Works until there is a file. */
+const PROGRAM = `
+import { existsSync } from "node:fs";
+while (!existsSync(process.argv[2])) await new Promise((resolve) => setTimeout(resolve, 20));
+console.log("finished");
+`;
+
+interface Started {
+  readonly child: ChildProcess;
+  /** What it and its workers have printed. */
+  stdout(): string;
+  stderr(): string;
+  /** Resolves when it and all workers have ended, which share its output. */
+  readonly ended: Promise<readonly [code: number | null, signal: NodeJS.Signals | null]>;
+}
+
+function startWorkers(store: string, count: string, logLevel = "silent", file = config): Started {
+  requireBuild();
+  const words = ["serve", file, "--port", "0", "--store", store, "--workers", count, "--log-level", logLevel];
+  const child = spawn(process.execPath, [CLI, ...words], { cwd: folder, env: cleanEnvironment(), stdio: "pipe" });
+  let stdout = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text;
+  });
+  let stderr = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    stderr += text;
+  });
+  const ended = once(child, "close") as Promise<[number | null, NodeJS.Signals | null]>;
+  closeLater(() => child.kill("SIGKILL"));
+  return { child, stdout: () => stdout, stderr: () => stderr, ended };
+}
+
+interface Workers extends Started {
   readonly url: string;
   readonly banner: string;
   stop(): Promise<number | null>;
 }
 
-async function serveWorkers(store: string, count: string): Promise<Workers> {
-  requireBuild();
-  const words = ["serve", config, "--port", "0", "--store", store, "--workers", count, "--log-level", "silent"];
-  const child = spawn(process.execPath, [CLI, ...words], { cwd: folder, env: cleanEnvironment(), stdio: "pipe" });
-  let banner = "";
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    banner += text;
-  });
-  let complaint = "";
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    complaint += text;
-  });
-  const ended = once(child, "exit");
+async function serveWorkers(store: string, count: string, file?: string): Promise<Workers> {
+  const started = startWorkers(store, count, "silent", file);
+  const { child, ended, stdout, stderr } = started;
   await Promise.race([
-    expect.poll(() => banner).toMatch(/Workers: \d+/),
-    ended.then(() => Promise.reject(new Error(complaint))),
+    expect.poll(stdout).toMatch(/Workers: \d+/),
+    ended.then(() => Promise.reject(new Error(stderr()))),
   ]);
+  const banner = stdout();
   return {
+    ...started,
     url: /listens on (\S+)/.exec(banner)?.[1] ?? "",
     banner,
     stop: async () => {
       child.kill("SIGTERM");
-      const [code] = (await ended) as [number | null];
+      const [code] = await ended;
       return code;
     },
   };
@@ -63,6 +88,10 @@ describe.runIf(hasPostgres())("serve --workers", () => {
     database = await startPostgres();
   });
   afterAll(() => database.close());
+
+  interface Stats {
+    readonly byState: Readonly<Record<string, number>>;
+  }
 
   interface NodeView {
     readonly pid: number;
@@ -112,6 +141,69 @@ describe.runIf(hasPostgres())("serve --workers", () => {
     } finally {
       expect(await server.stop()).toBe(0);
     }
+  });
+
+  it("gives the metrics of all as often as they are asked for", async () => {
+    const server = await serveWorkers(database.url("scraped"), "2");
+    for (let scrape = 0; scrape < 30; scrape++) {
+      expect((await fetch(`${server.url}/metrics`)).status).toBe(200);
+    }
+    expect(await server.stop()).toBe(0);
+    expect(server.stderr()).not.toMatch(/MaxListenersExceededWarning/);
+  });
+
+  it.each([
+    ["SIGTERM", 143],
+    ["SIGINT", 130],
+  ] as const)("ends all workers by %s while some of them start", async (signal, killed) => {
+    const first = startWorkers(database.url("interrupted"), "3", "info");
+    await expect.poll(first.stderr).toMatch(/"Listening\."/);
+    first.child.kill(signal);
+    expect(await first.ended).toEqual([0, null]);
+    expect(first.stderr()).not.toMatch(/EPIPE|Error/);
+    const second = startWorkers(database.url("interrupted"), "3", "info");
+    await expect.poll(second.stderr).toMatch(/"Listening\."/);
+    second.child.kill(signal);
+    await expect.poll(second.stderr).toMatch(/again to quit now/);
+    second.child.kill(signal);
+    // Which of both is first is not known: the end of the workers or the second signal.
+    expect([0, killed]).toContain((await second.ended)[0]);
+  });
+
+  it("lets running tasks finish when the process that started the workers is killed", async () => {
+    const program = join(folder, "wait.mjs");
+    const [go, slow] = [join(folder, "go"), join(folder, "slow.yaml")];
+    writeFileSync(program, PROGRAM);
+    const command = JSON.stringify([process.execPath, program, go]);
+    writeFileSync(slow, `agents: { slow: { exec: ${command} } }\nserver: { grpc: false }\n`);
+    const store = database.url("orphaned");
+    const server = await serveWorkers(store, "2", slow);
+    const response = await fetch(`${server.url}/agents/slow/rest/message:send`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "a2a-version": "1.0" },
+      body: JSON.stringify({
+        message: { messageId: "m", role: "ROLE_USER", parts: [{ text: "hello" }] },
+        configuration: { returnImmediately: true },
+      }),
+    });
+    const { task } = (await response.json()) as { task: { id: string } };
+    const stateOf = async (state: string) =>
+      (JSON.parse((await runCli(["store", "stats", "--store", store, "-o", "json"])).stdout) as Stats).byState[state];
+    await expect.poll(() => stateOf("TASK_STATE_WORKING")).toBe(1);
+    server.child.kill("SIGKILL");
+    // The workers have noticed it once no one accepts connections for them.
+    await expect
+      .poll(() =>
+        fetch(server.url).then(
+          () => "answers",
+          () => "is gone",
+        ),
+      )
+      .toBe("is gone");
+    writeFileSync(go, "");
+    await server.ended;
+    expect(task.id).toBeDefined();
+    expect(await stateOf("TASK_STATE_COMPLETED")).toBe(1);
   });
 
   it("reports once why a worker cannot start, and ends with its exit code", async () => {

@@ -36,7 +36,7 @@ export async function serve(output: Output, config: string | undefined, flags: S
     return startServer({ configFile, overrides, watch: flags.watch === true });
   };
   const { isWorker } = await import("../../server/workers/worker.ts");
-  if (isWorker()) return runAsWorker(await start());
+  if (isWorker()) return runAsWorker(start);
   const workers = ifGiven(flags.workers, readWorkers);
   if (workers === undefined) return runUntilStopped(output, await start());
   const { loadConfig, environmentFor } = await import("../../server/config/index.ts");
@@ -153,10 +153,11 @@ async function untilClosed(
 }
 
 /** Serves on ports that another process holds, which also says when to stop: a terminal signals both. */
-async function runAsWorker(server: StartedServer): Promise<void> {
+async function runAsWorker(start: () => Promise<StartedServer>): Promise<void> {
   const { onStop, reportListening } = await import("../../server/workers/worker.ts");
   const ignore = () => {};
   for (const signal of SIGNALS) process.on(signal, ignore);
+  const server = await start();
   const end = onStop((reason) => {
     server.close(reason).catch(() => process.exit(EXIT.failure));
   });
@@ -167,18 +168,21 @@ async function runAsWorker(server: StartedServer): Promise<void> {
 
 async function runWorkers(output: Output, { log: logging }: DragomanConfig, count: number): Promise<void> {
   const { createLog } = await import("../../server/logging/log.ts");
-  const { startWorkers, WorkerFailedError } = await import("../../server/workers/primary.ts");
+  const { createWorkers, WorkerFailedError } = await import("../../server/workers/primary.ts");
   const log = await createLog({
     level: logging.level,
     pretty: logging.pretty ?? output.stderrIsTerminal,
     secrets: [],
   });
-  const workers = await startWorkers(count, log).catch((error: unknown) => {
+  const workers = createWorkers(count, log);
+  // Before the first one starts: a signal meanwhile ends those that have.
+  const ended = untilClosed(output, workers.closed, workers.stop, workers.kill);
+  const banner = await workers.start().catch((error: unknown) => {
     if (error instanceof WorkerFailedError) throw new CommandExit(error.exitCode as ExitCode);
     throw error;
   });
-  output.write(`${workers.banner}Workers: ${count}\n`);
-  await untilClosed(output, workers.closed, workers.stop, workers.kill);
+  if (banner !== undefined) output.write(`${banner}Workers: ${count}\n`);
+  await ended;
 }
 
 function renderBanner(server: Pick<StartedServer, "agents" | "grpc" | "store" | "url">): string {

@@ -6,8 +6,11 @@ import { mergeMetrics } from "./merge-metrics.ts";
 import { type FromWorker, type ToWorker, WORKER_VARIABLE } from "./messages.ts";
 
 export interface Workers {
-  /** What the first one printed when it listened. */
-  readonly banner: string;
+  /**
+   * Starts this program again so many times. The first one listens before the others start: what keeps it from that is reported once.
+   * Resolves with what the first one printed when all listen, or with undefined if they are stopped before. Rejects when all have ended.
+   */
+  start(): Promise<string | undefined>;
   /** Lets all of them finish what they do, and does not replace them. */
   stop(reason: string): void;
   /** Ends all of them at once. */
@@ -34,19 +37,22 @@ const STEADY_MS = 60_000;
 /** A worker whose event loop is blocked answers later; the metrics are then those of the others. */
 const COLLECT_MS = 1_000;
 
-/** Starts this program again `count` times. The first one listens before the others start: what keeps it from that is reported once. */
-export async function startWorkers(count: number, log: Log): Promise<Workers> {
+export function createWorkers(count: number, log: Log): Workers {
   let stopping = false;
+  let stopReason = "";
   let restartMs = FIRST_RESTART_MS;
   let resolveClosed = () => {};
   const closed = new Promise<void>((resolve) => {
     resolveClosed = resolve;
   });
   const timers = new Set<NodeJS.Timeout>();
+  /** Not `cluster.workers`, which may still have one that has ended. */
+  const running = new Set<Worker>();
   const collect = createCollector();
 
   function fork(): Promise<string> {
     const worker = cluster.fork({ [WORKER_VARIABLE]: "1" });
+    running.add(worker);
     const startedAt = performance.now();
     let listens = false;
     return new Promise((resolve, reject) => {
@@ -54,10 +60,13 @@ export async function startWorkers(count: number, log: Log): Promise<Workers> {
         if (message.kind !== "listening") return collect(worker, message);
         listens = true;
         resolve(message.banner);
+        // While it started it had no listener for this.
+        if (stopping) send(worker, { kind: "stop", reason: stopReason });
       });
       worker.once("exit", (code, signal) => {
+        running.delete(worker);
         if (!listens) reject(new WorkerFailedError(code || 1));
-        if (stopping && Object.keys(cluster.workers ?? {}).length === 0) resolveClosed();
+        if (stopping && running.size === 0) resolveClosed();
         if (stopping || !listens) return;
         if (performance.now() - startedAt > STEADY_MS) restartMs = FIRST_RESTART_MS;
         log.error({ pid: worker.process.pid, code, signal, restartMs }, "A worker ended; another one is started.");
@@ -80,25 +89,31 @@ export async function startWorkers(count: number, log: Log): Promise<Workers> {
 
   function stop(reason: string): void {
     stopping = true;
+    stopReason = reason;
     for (const timer of timers) clearTimeout(timer);
-    const workers = Object.values(cluster.workers ?? {});
-    if (workers.length === 0) resolveClosed();
-    for (const worker of workers) if (worker !== undefined) send(worker, { kind: "stop", reason });
+    if (running.size === 0) resolveClosed();
+    for (const worker of running) send(worker, { kind: "stop", reason });
+  }
+
+  async function start(): Promise<string | undefined> {
+    try {
+      const banner = stopping ? undefined : await fork();
+      if (!stopping) await Promise.all(Array.from({ length: count - 1 }, fork));
+      return stopping ? undefined : banner;
+    } catch (error) {
+      const wasStopping = stopping;
+      stop("another worker could not be started");
+      await closed;
+      if (wasStopping) return undefined;
+      throw error;
+    }
   }
 
   const kill = () => {
-    for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill("SIGKILL");
+    for (const worker of running) worker.process.kill("SIGKILL");
   };
 
-  try {
-    const banner = await fork();
-    await Promise.all(Array.from({ length: count - 1 }, fork));
-    return { banner, stop, kill, closed };
-  } catch (error) {
-    stop("another worker could not be started");
-    await closed;
-    throw error;
-  }
+  return { start, stop, kill, closed };
 }
 
 /** Answers a worker that asks for the metrics of all. */

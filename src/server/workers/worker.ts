@@ -1,13 +1,18 @@
 /** The side of a process that serves beside others on the same ports. */
 
+import cluster from "node:cluster";
 import { type FromWorker, type ToWorker, WORKER_VARIABLE } from "./messages.ts";
 
 export function isWorker(): boolean {
   return process.env[WORKER_VARIABLE] !== undefined && process.send !== undefined;
 }
 
-/** Tells the process that started this one that it listens. */
+/**
+ * Tells the process that started this one that it listens. From now on it ends by itself when that one is gone: `node:cluster`
+ * would exit without letting running tasks finish. Before, that is right, because no one answers its request for a port any more.
+ */
 export function reportListening(banner: string): void {
+  if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
   send({ kind: "listening", banner });
 }
 
@@ -29,6 +34,9 @@ export function onStop(stop: (reason: string) => void): () => void {
 export function shareMetrics(own: () => string): () => Promise<string> {
   const waiting = new Map<number, (metrics: string) => void>();
   let lastId = 0;
+  process.once("disconnect", () => {
+    for (const resolve of waiting.values()) resolve(own());
+  });
   process.on("message", (message: ToWorker) => {
     if (message.kind === "collect") send({ kind: "collected", id: message.id, metrics: own() });
     else if (message.kind === "gathered") waiting.get(message.id)?.(message.metrics);
@@ -39,7 +47,6 @@ export function shareMetrics(own: () => string): () => Promise<string> {
     try {
       return await new Promise<string>((resolve) => {
         waiting.set(id, resolve);
-        process.once("disconnect", () => resolve(own()));
         send({ kind: "gather", id });
       });
     } finally {
