@@ -87,7 +87,7 @@ export class Hold {
       if ((await records.record(SPACE, this.#name)) !== undefined || !(await this.#put(null, leaseMs))) return;
       this.#until = sentAt + leaseMs * SAFE_PART;
       log.info({ carrier: this.#name }, "This node opens the connections of a carrier.");
-      await this.#listener.onGain();
+      await this.#gain();
       return;
     }
     if (this.#listener.hasGivenUp()) {
@@ -100,6 +100,17 @@ export class Hold {
     else if (renewed === false || monotonic() >= this.#until) {
       log.warn({ carrier: this.#name }, "This node has lost the connections of a carrier to another one.");
       await this.#lose();
+    }
+  }
+
+  /** Kept without connections, no node would open them. */
+  async #gain(): Promise<void> {
+    try {
+      await this.#listener.onGain();
+    } catch (error) {
+      const fields = { err: error, carrier: this.#name };
+      this.#tools.log.warn(fields, "This node could not open the connections of a carrier; it is tried again.");
+      await this.#free();
     }
   }
 
