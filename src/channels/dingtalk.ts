@@ -52,6 +52,7 @@ export const dingtalk: Network<DingtalkSettings> = {
   title: "DingTalk",
   packages: ["dingtalk-stream"],
   settings: settingsSchema,
+  account: ({ clientId }) => clientId,
   secrets: ({ clientSecret }) => [clientSecret],
   rooms: () => undefined,
   setup: [

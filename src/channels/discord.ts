@@ -19,6 +19,7 @@ import { loadPackage } from "./load-package.ts";
 import type { ChannelTools, Network } from "./network.ts";
 import { createPostQueue } from "./post-queue.ts";
 import { describeError } from "./redact.ts";
+import { tokenAccount } from "./token-account.ts";
 
 const settings = z.strictObject({
   token: z.string().min(1).describe("Token of the bot: Developer Portal → Bot → Token."),
@@ -50,6 +51,8 @@ export const discord: Network<Settings> = {
   title: "Discord",
   packages: ["discord.js"],
   settings,
+  // A token begins with the id of the bot.
+  account: ({ token }) => tokenAccount(token, /^\w+(?=\.)/),
   secrets: ({ token }) => [token],
   rooms: ({ rooms }) => rooms,
   setup: [

@@ -60,6 +60,7 @@ export const feishu: Network<FeishuSettings> = {
   title: "Feishu/Lark",
   packages: ["@larksuiteoapi/node-sdk"],
   settings: settingsSchema,
+  account: ({ appId }) => appId,
   secrets: ({ appSecret }) => [appSecret],
   rooms: ({ rooms }) => rooms,
   setup: [

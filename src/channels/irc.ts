@@ -77,6 +77,7 @@ export const irc: Network<IrcSettings> = {
   title: "IRC",
   packages: ["irc-framework"],
   settings,
+  account: (settings) => `${settings.nick}@${settings.host}:${portOf(settings)}`,
   secrets: ({ account, channels, password }) => [
     ...(password === undefined ? [] : [password]),
     ...(account === undefined ? [] : [account.password]),
@@ -111,13 +112,16 @@ function isEncrypted({ host, port, tls }: IrcSettings): boolean {
   return tls ?? (port === undefined ? !isLoopback(host) : port === TLS_PORT);
 }
 
+function portOf(settings: IrcSettings): number {
+  return settings.port ?? (isEncrypted(settings) ? TLS_PORT : PLAIN_PORT);
+}
+
 function toClientOptions(settings: IrcSettings): Record<string, unknown> {
-  const { account, host, nick, password, port } = settings;
-  const encrypted = isEncrypted(settings);
+  const { account, host, nick, password } = settings;
   return {
     host,
-    port: port ?? (encrypted ? TLS_PORT : PLAIN_PORT),
-    tls: encrypted,
+    port: portOf(settings),
+    tls: isEncrypted(settings),
     nick,
     username: "agent",
     gecos: nick,

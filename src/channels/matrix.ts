@@ -21,6 +21,7 @@ import { MatrixRooms } from "./matrix/rooms.ts";
 import { findStart, syncRooms } from "./matrix/sync.ts";
 import type { ChannelTools, Network } from "./network.ts";
 import { createPostQueue } from "./post-queue.ts";
+import { tokenAccount } from "./token-account.ts";
 
 const settingsSchema = z.strictObject({
   homeserver: z
@@ -54,6 +55,7 @@ export const matrix: Network<MatrixSettings> = {
   title: "Matrix",
   packages: [],
   settings: settingsSchema,
+  account: ({ homeserver, token }) => `${tokenAccount(token)}@${new URL(homeserver).host}`,
   secrets: ({ token }) => [token],
   rooms: ({ rooms }) => rooms,
   setup: [

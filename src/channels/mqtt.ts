@@ -59,6 +59,7 @@ export const mqtt: Network<MqttSettings> = {
   title: "MQTT",
   packages: ["mqtt"],
   settings,
+  account: ({ name, url }) => `${name}@${URL.canParse(url) ? new URL(url).host : ""}`,
   secrets: ({ password, url }) => [
     ...(password === undefined ? [] : [password]),
     ...(URL.canParse(url) && new URL(url).password !== "" ? [new URL(url).password] : []),

@@ -19,6 +19,8 @@ export interface Network<Settings = unknown> {
   /** Packages that it is used through; optional peers of this package, loaded when a channel is opened. */
   readonly packages: readonly string[];
   readonly settings: z.ZodType<Settings>;
+  /** Names the account that they connect with, without secrets: of several nodes one is connected with it. */
+  account(settings: Settings): string;
   /** Values of the settings that must not be shown. */
   secrets(settings: Settings): readonly string[];
   /** Rooms that the settings name; undefined: any room that this participant is invited to. */

@@ -20,6 +20,7 @@ import { APP_TOKEN_HELP, BOT_TOKEN_HELP, explainScope, toChannelError, toDialErr
 import { readMissed } from "./slack/history.ts";
 import { type SlackMessage, type SlackReader, toPost } from "./slack/posts.ts";
 import { escapeText } from "./slack/text.ts";
+import { tokenAccount } from "./token-account.ts";
 
 const settings = z.strictObject({
   appToken: z
@@ -70,6 +71,7 @@ export const slack: Network<Settings> = {
   title: "Slack",
   packages: ["@slack/socket-mode", "@slack/web-api"],
   settings,
+  account: ({ appToken }) => tokenAccount(appToken, /^xapp-\d+-[A-Z0-9]+(?=-)/),
   secrets: ({ appToken, botToken }) => [appToken, botToken],
   rooms: ({ rooms }) => rooms,
   setup: [

@@ -20,6 +20,7 @@ import { createPostQueue } from "./post-queue.ts";
 import { describeError } from "./redact.ts";
 import { addMentions } from "./telegram/mentions.ts";
 import { toPosts } from "./telegram/posts.ts";
+import { tokenAccount } from "./token-account.ts";
 import { createUnacknowledged } from "./unacknowledged.ts";
 
 const settings = z.strictObject({
@@ -55,6 +56,7 @@ export const telegram: Network<Settings> = {
   title: "Telegram",
   packages: ["grammy"],
   settings,
+  account: ({ token }) => tokenAccount(token, /^\d+(?=:)/),
   secrets: ({ token }) => [token],
   rooms: ({ rooms }) => rooms,
   setup: [

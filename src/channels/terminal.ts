@@ -65,6 +65,7 @@ export function createTerminal(streams: () => Streams): Network<TerminalSettings
     title: "Terminal",
     packages: [],
     settings,
+    account: ({ name }) => name,
     secrets: () => [],
     rooms: () => [ROOM],
     setup: [

@@ -49,6 +49,7 @@ export const wecom: Network<WecomSettings> = {
   title: "WeCom",
   packages: ["@wecom/aibot-node-sdk"],
   settings: settingsSchema,
+  account: ({ botId }) => botId,
   secrets: ({ secret }) => [secret],
   rooms: () => undefined,
   setup: [

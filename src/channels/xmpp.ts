@@ -84,6 +84,7 @@ export const xmpp: Network<XmppSettings> = {
   title: "XMPP",
   packages: ["@xmpp/client"],
   settings,
+  account: ({ jid }) => jid,
   secrets: ({ password }) => [password],
   rooms: ({ rooms }) => rooms,
   // Nicks, after the slash, are case-sensitive.

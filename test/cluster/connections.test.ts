@@ -1,5 +1,6 @@
 /** Connections that only one node can have: those it dials, and those of agents that dialled it. */
 import { describe, expect, it } from "vitest";
+import { createEchoAgent } from "../../src/agents/builtin.ts";
 import { defineAgent } from "../../src/index.ts";
 import { systemClock } from "../../src/server/clock-and-ids.ts";
 import { createDialInAgent } from "../../src/server/xiaoyi/dial-in-agent.ts";
@@ -149,6 +150,19 @@ describe.each(CLUSTER_STORES)("nodes on $name", (spec) => {
       await person.next("agent", /\[A2A:result task=three state=completed\b/);
       const results = person.posts.filter(({ text }) => text.includes("[A2A:result"));
       expect(results.map(({ text }) => /task=(\w+)/.exec(text)?.[1])).toEqual(["one", "two", "three"]);
+    });
+
+    it("is connected by each node that has an account of its own for the agent, and each answers for itself", async () => {
+      const room = await network.start();
+      const person = await room.join("person");
+      const cluster = new Cluster(HTTP_BINDINGS[0], spec);
+      for (const account of ["agent", "helper"]) {
+        const channels = [{ ...room.settings(account), agent: "echo", allowPeers: [room.idOf("person")] }];
+        const node = await cluster.start({ agents: { echo: createEchoAgent() }, channels });
+        await until(async () => /^dragoman_a2a_lite_connections_up 1$/m.test((await node.read("/metrics")).text));
+        await person.say(`[A2A:task id=of-${account} to=${account}] hello`);
+        await person.next(account, new RegExp(`\\[A2A:result task=of-${account} state=completed\\b`));
+      }
     });
 
     it.runIf(network.name === "irc")("is left by a node that is cut off from the store, and taken over", async () => {

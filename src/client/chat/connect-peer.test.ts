@@ -37,6 +37,7 @@ const memory: Network<z.infer<typeof settings>> = {
   title: "Memory",
   packages: [],
   settings,
+  account: () => "one",
   secrets: () => [],
   rooms: ({ rooms }) => rooms,
   setup: [],

@@ -90,7 +90,7 @@ export interface OpenableEntry {
   readonly entry: ChannelEntryOptions;
   readonly network: Network;
   readonly settings: unknown;
-  /** Name of its carrier, the same in later processes: tasks under way are answered over it. */
+  /** Name of its carrier, the same in later processes and on other nodes: tasks under way are answered over it. */
   readonly route: string;
 }
 
@@ -103,7 +103,7 @@ export function toOpenable(entries: readonly ChannelEntryOptions[]): readonly Op
     const account = `${network.name} ${identityOf(settings)}`;
     if (accounts.has(account)) throw new TypeError(`channels: two entries have the same account of ${network.title}.`);
     accounts.add(account);
-    const place = `a2a-lite:${network.name}:${entry.agent}`;
+    const place = `a2a-lite:${network.name}:${entry.agent}:${network.account(settings)}`;
     const count = (counts.get(place) ?? 0) + 1;
     counts.set(place, count);
     return { entry, network, settings, route: count === 1 ? place : `${place}:${count}` };

@@ -81,7 +81,10 @@ describe("channels of a server", () => {
     const { log, logged } = watchLog();
     const matrix = { homeserver: server.url, token, rooms: [ROOM] };
     const served = await start({ log, channels: [{ matrix, agent: "echo", allowPeers: ["@person:sim"] }] });
-    expect(await logged("Connected to Matrix.")).toMatchObject({ channel: "a2a-lite:matrix:echo", agent: "echo" });
+    expect(await logged("Connected to Matrix.")).toMatchObject({
+      channel: expect.stringMatching(/^a2a-lite:matrix:echo:[0-9a-f]{16}@127\.0\.0\.1:\d+$/),
+      agent: "echo",
+    });
     server.send(ROOM, "@person:sim", mention("[A2A:task id=t1]\nhello there"));
     await posted("[A2A:result task=t1 state=completed");
     const agent = await connect(`${served.url}/agents/echo`);
