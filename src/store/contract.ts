@@ -166,8 +166,12 @@ export interface StoreNode {
   readonly host?: string;
   readonly pid?: number;
   readonly upMs: number;
+  /** When its newest heartbeat came. */
+  readonly beatAt: number;
   readonly beatAgoMs: number;
   readonly alive: boolean;
+  /** It has said that it ends. */
+  readonly left: boolean;
   /** Open tasks that it holds. */
   readonly tasks: number;
   /** What it said with its newest heartbeat, as JSON text. */

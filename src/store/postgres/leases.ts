@@ -40,8 +40,10 @@ interface NodeRow {
   readonly host: string | null;
   readonly pid: number | null;
   readonly up: number;
+  readonly beat_at: number;
   readonly beat_ago: number;
   readonly alive: boolean;
+  readonly has_left: boolean;
   readonly tasks: number;
   readonly report: string | null;
 }
@@ -166,25 +168,33 @@ export function createLeases({ query }: Database, { lockKey }: LeaseParts) {
 
     async nodes(): Promise<StoreNode[]> {
       const rows = await query<NodeRow>(
-        `SELECT n.id, n.host, n.pid, @now - n.started_at AS up, @now - n.beat_at AS beat_ago, NOT ${IS_DEAD} AS alive,
+        `SELECT n.id, n.host, n.pid, @now - n.started_at AS up, n.beat_at, @now - n.beat_at AS beat_ago,
+           NOT ${IS_DEAD} AS alive, n.expires_at < n.beat_at AS has_left,
            (SELECT count(*) FROM @task t WHERE t.open AND t.node = n.id) AS tasks, n.report
-         FROM @node n ORDER BY n.started_at, n.id`,
+         FROM @node n ORDER BY alive DESC, n.started_at, n.id`,
       );
-      return rows.map(({ id, host, pid, up, beat_ago, alive, tasks, report }) => ({
+      return rows.map(({ id, host, pid, up, beat_at, beat_ago, alive, has_left, tasks, report }) => ({
         id: unescapeText(id),
         ...(host === null ? undefined : { host }),
         ...(pid === null ? undefined : { pid }),
         upMs: up,
+        beatAt: beat_at,
         beatAgoMs: beat_ago,
         alive,
+        left: has_left,
         tasks,
         ...(report === null ? undefined : { report: unescapeText(report) }),
       }));
     },
 
-    /** Others need not wait for the leases of this process to end. */
+    /**
+     * Others need not wait for the leases of this process to end. Only here does a lease end before its heartbeat, which
+     * shows that the node has left.
+     */
     async close(): Promise<void> {
-      await query("UPDATE @node SET expires_at = least(expires_at, @now - 1) WHERE session = $1", [session]);
+      await query("UPDATE @node SET beat_at = @now, expires_at = least(expires_at, @now - 1) WHERE session = $1", [
+        session,
+      ]);
     },
   };
 }
