@@ -4,6 +4,8 @@ import { unescapeText } from "../stored-text.ts";
 import type { Database } from "./connection.ts";
 
 const POLL_MS = 50;
+/** While the database is away. */
+const MAX_RETRY_MS = 2_000;
 /** Open tasks that a poll looks at in its time; with more of them it is less often. */
 const POLLED_PER_MS = 20;
 
@@ -22,6 +24,7 @@ interface PollUse {
 /** Looks at the open tasks for what changed since it last did, as long as no one notifies this process. */
 export function createPoll({ query }: Database, clock: Clock, log: Log, { isNeeded, onChange }: PollUse) {
   let running = false;
+  let failures = 0;
   let snapshot: string | undefined;
   let known = new Map<string, OpenRow>();
   let cancel = () => {};
@@ -52,14 +55,24 @@ export function createPoll({ query }: Database, clock: Clock, log: Log, { isNeed
   function next(): void {
     if (!isNeeded()) {
       running = false;
+      failures = 0;
       snapshot = undefined;
       known = new Map();
       return;
     }
     look()
-      .catch((error: unknown) => log.debug({ err: error }, "Could not look for changes."))
+      .then(
+        () => {
+          failures = 0;
+        },
+        (error: unknown) => {
+          failures++;
+          log.debug({ err: error }, "Could not look for changes.");
+        },
+      )
       .finally(() => {
-        cancel = clock.after(Math.max(POLL_MS, known.size / POLLED_PER_MS), next);
+        const delay = Math.max(POLL_MS, known.size / POLLED_PER_MS);
+        cancel = clock.after(Math.max(delay, Math.min(delay * 2 ** failures, MAX_RETRY_MS)), next);
       });
   }
 
