@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import pg from "pg";
 import type { Log } from "../../model/ports.ts";
 import { StoreError } from "../errors.ts";
@@ -19,7 +20,7 @@ export interface Database {
   /** Statements one after the other on a connection of their own, without the limits on time: for migrations. */
   alone<T>(work: (query: Query) => Promise<T>): Promise<T>;
   /** A connection of its own, which the caller ends. */
-  connect(url?: string): Promise<pg.Client>;
+  connect(listenUrl?: string): Promise<pg.Client>;
   close(): Promise<void>;
 }
 
@@ -64,20 +65,59 @@ const PLANNER_OPTIONS = [
 const PREPARED_ELSEWHERE: ReadonlySet<string | undefined> = new Set(["26000", "42P05"]);
 
 /** Reads `postgres://user:password@host:port/database?schema=name`. Throws without repeating the password. */
-function parseStoreUrl(spec: string): StoreUrl {
+function parseStoreUrl(spec: string, setting = "The store"): StoreUrl {
   const url = URL.canParse(spec) ? new URL(spec) : undefined;
   if (url === undefined || !/^postgres(ql)?:$/.test(url.protocol)) {
-    throw new StoreError("unavailable", "The store is not a valid URL; write postgres://user@host:5432/database.");
+    throw new StoreError("unavailable", `${setting} is not a valid URL; write postgres://user@host:5432/database.`);
   }
+  checkFiles(url, setting);
   const schema = url.searchParams.get("schema") ?? DEFAULT_SCHEMA;
   url.searchParams.delete("schema");
   if (schema === "" || /[@\0]/.test(schema) || Buffer.byteLength(schema) > MAX_NAME_BYTES || /^pg_/i.test(schema)) {
     throw new StoreError("unavailable", `The store has a schema "${schema}", which cannot be used.`);
   }
   const host = url.searchParams.get("host") ?? (url.hostname || "localhost");
-  const database = decodeURIComponent(url.pathname.slice(1)) || decodeURIComponent(url.username) || "postgres";
+  const user = decodePart(encodeLonePercents(url.username), "user", setting);
+  const database = decodePart(url.pathname.slice(1), "database", setting) || user || "postgres";
+  // The driver decodes it as well, and would not say where it fails.
+  decodePart(encodeLonePercents(url.password), "password", setting);
   const place = `${host}:${url.searchParams.get("port") ?? (url.port || "5432")}/${database}`;
   return { url: url.href, schema, place: schema === DEFAULT_SCHEMA ? place : `${place} (schema ${schema})` };
+}
+
+/** The driver takes a % in a user or a password as it is, unless two hexadecimal digits follow. */
+function encodeLonePercents(text: string): string {
+  return text.replace(/%(?![0-9a-f]{2})/gi, "%25");
+}
+
+function decodePart(text: string, part: "user" | "password" | "database", setting: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch (cause) {
+    const message = `${setting} is not a valid URL: its ${part} has a % that does not begin an encoded character; write %25 for %.`;
+    throw new StoreError("unavailable", message, { cause });
+  }
+}
+
+/** Those that the driver reads when it connects: it would not say which one is missing. */
+function checkFiles({ searchParams }: URL, setting: string): void {
+  for (const name of ["sslrootcert", "sslcert", "sslkey"]) {
+    const file = searchParams.get(name);
+    if (file === null || file === "") continue;
+    try {
+      readFileSync(file);
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new StoreError("unavailable", `${setting} names a file that cannot be read (${name}=${file}): ${reason}.`, {
+        cause,
+      });
+    }
+  }
+}
+
+/** For people, without user and password. Throws if it cannot be used. */
+export function placeToListen(listenUrl: string): string {
+  return parseStoreUrl(listenUrl, "cluster.listenUrl").place;
 }
 
 /** As an identifier in SQL, whatever it contains. */
@@ -173,16 +213,19 @@ export async function openDatabase(spec: string, options: DatabaseOptions): Prom
     }
   }
 
-  async function connect(other = spec): Promise<pg.Client> {
-    const client = new pg.Client({ ...common, connectionString: parseStoreUrl(other).url });
+  async function connect(listenUrl?: string): Promise<pg.Client> {
+    const target = listenUrl === undefined ? { url, place } : parseStoreUrl(listenUrl, "cluster.listenUrl");
+    const client = new pg.Client({ ...common, connectionString: target.url });
     // The holder looks at its "end"; without a listener an error would end the process.
-    client.on("error", (error) => log.debug({ err: toStoreError(error, place), place }, "Lost a connection."));
+    client.on("error", (error) => {
+      log.debug({ err: toStoreError(error, target.place), place: target.place }, "Lost a connection.");
+    });
     try {
       await client.connect();
       return client;
     } catch (error) {
       client.end().catch(() => {});
-      throw toStoreError(error, place);
+      throw toStoreError(error, target.place);
     }
   }
 

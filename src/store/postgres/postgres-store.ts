@@ -3,7 +3,7 @@ import type { TaskStore } from "../contract.ts";
 import { StoreError } from "../errors.ts";
 import { assertOneWritePerTask } from "../rules.ts";
 import { watchAbandonedNodes } from "./abandoned-nodes.ts";
-import { openDatabase } from "./connection.ts";
+import { openDatabase, placeToListen } from "./connection.ts";
 import { createCounters } from "./counters.ts";
 import { createDeliveries } from "./deliveries.ts";
 import { createDeliveryOutbox } from "./delivery-claims.ts";
@@ -39,6 +39,8 @@ const DEFAULT_LEASE_MS = 15_000;
 
 export async function openPostgresStore(spec: string, options: PostgresStoreOptions): Promise<TaskStore> {
   const { mode, clock, log, leaseMs = DEFAULT_LEASE_MS, listenUrl, name, now } = options;
+  // What keeps a node from listening for good is found before it starts.
+  if (listenUrl !== undefined) placeToListen(listenUrl);
   const database = await openDatabase(spec, { leaseMs, log, now });
   try {
     await prepareSchema(database, mode, name);

@@ -93,6 +93,30 @@ describe.runIf(hasPostgres())("wake-ups of nodes that share a PostgreSQL", () =>
     await expect.poll(logs).toContain(ended);
   });
 
+  it("name the address that cannot be listened at, not that of the store and without the password", async () => {
+    const url = nextUrl();
+    const reasons: string[] = [];
+    const warn = (fields: object, message: string) => {
+      if (message.includes("cannot listen")) reasons.push(`${Reflect.get(fields, "err")} ${JSON.stringify(fields)}`);
+    };
+    const log = { ...SILENT_LOG, warn };
+    const other = new URL(server.url());
+    await server.run("CREATE DATABASE elsewhere");
+    other.pathname = "/elsewhere";
+    for (const [listenUrl, reason] of [
+      ["postgres://bob:sesame@127.0.0.1:1/listening", "Connection refused: PostgreSQL at 127.0.0.1:1/listening"],
+      [other.href, "it leads to another database than the store"],
+    ] as const) {
+      await open(url, { listenUrl, log });
+      await expect.poll(() => reasons.at(-1)).toContain(reason);
+      expect(reasons.at(-1)).toContain(new URL(listenUrl).pathname);
+      for (const hidden of ["sesame", other.password, `${other.host}/postgres`])
+        expect(reasons.at(-1)).not.toContain(hidden);
+    }
+    const broken = open(url, { listenUrl: "postgres://127.0.0.1/dg%zz" });
+    await expect(broken).rejects.toThrow("cluster.listenUrl is not a valid URL: its database has a %");
+  });
+
   it("are not asked for on a connection that a pooler lends to others, too", async () => {
     const database = await openDatabase(nextUrl(), { leaseMs: 3_000, log: SILENT_LOG });
     const texts: unknown[] = [];

@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import type pg from "pg";
 import type { Clock, Log } from "../../model/ports.ts";
 import type { Wakeup, Wakeups } from "../contract.ts";
-import { type Database, quoteName } from "./connection.ts";
+import { type Database, placeToListen, quoteName } from "./connection.ts";
 import { createPoll } from "./polling.ts";
 
 /** The class of advisory locks that say: this process lives. */
@@ -17,6 +17,8 @@ const BACKEND = "SELECT pg_backend_pid() AS pid";
 const LENT_ATTEMPTS = 3;
 const POOLED =
   "Notifications do not arrive through a pooler that lends connections by the transaction; see cluster.listenUrl.";
+const ELSEWHERE =
+  "Notifications do not arrive over cluster.listenUrl: it leads to another database than the store, or through a pooler that lends connections by the transaction.";
 
 export interface PostgresWakeups extends Wakeups {
   /** Of the lock by which others see at once that this process has died; undefined while it is not held. */
@@ -52,7 +54,9 @@ export function createPostgresWakeups({
   limitMs,
   onLockChanged,
 }: WakeupOptions): PostgresWakeups {
-  const { schema: channel, place } = database;
+  const { schema: channel } = database;
+  const place = listenUrl === undefined ? database.place : placeToListen(listenUrl);
+  const unheard = listenUrl === undefined ? POOLED : ELSEWHERE;
   const lockKey = randomInt(1, 2 ** 31 - 1);
   const listeners = new Set<(wakeup: Wakeup | "all") => void>();
   let client: pg.Client | undefined;
@@ -135,11 +139,11 @@ export function createPostgresWakeups({
     made.once("end", end);
     made.on("error", end);
     try {
-      if (await isLent(made)) throw new Error(POOLED);
+      if (await isLent(made)) throw new Error(unheard);
       await withLimit(made.query(`LISTEN ${quoteName(channel)}`));
       if (!(await checkSession(made))) {
         await withLimit(made.query("UNLISTEN *"));
-        throw new Error(POOLED);
+        throw new Error(unheard);
       }
       const locked = await takeLock(made);
       if (closed || ended) throw new Error("It was closed.");
