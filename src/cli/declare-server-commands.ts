@@ -52,7 +52,7 @@ function declareServe(serve: Command, run: RunCommand): void {
     .option("-p, --port <port>", "port to listen on, 0 for a free one (default: the configured one, else 4000)")
     .option("--grpc-port <port>", "port of gRPC, 0 for a free one, off for none (default: the one after --port)")
     .option("--host <address>", "address to listen on (default: the configured one, else 127.0.0.1)")
-    .option("--store <spec>", "memory: or sqlite:<file>, instead of the configured one")
+    .option("--store <spec>", "memory:, sqlite:<file> or postgres://user@host/database, instead of the configured one")
     .addOption(
       new Option("--log-level <level>", "how much to log (default: the configured one, else info)").choices(LOG_LEVELS),
     )

@@ -120,7 +120,8 @@ const LOGIN_CODES = {
 const STORE_HINTS = {
   "newer-schema": "The store was written by a newer dragoman. Install that version, or point --store elsewhere.",
   "older-schema": "Run: dragoman store migrate",
-  "in-use": "Stop the process that uses the store, or point --store elsewhere.",
+  "in-use":
+    "Stop the process that uses the store, if there is one; else name another store, or another schema (?schema= of a postgres:// URL).",
   "not-a-database": "It is something else. Check --store; ?schema= of a postgres:// URL names another schema.",
   unavailable: "Check the address and whether the driver is installed; dragoman doctor shows more.",
   unreachable: "Check that PostgreSQL runs there and that this machine may connect to it.",

@@ -4,7 +4,14 @@ import type { Agent } from "../engine/agent.ts";
 import type { Log } from "../model/ports.ts";
 import { isLoopback } from "../wire/loopback.ts";
 import { ConfigError } from "../yaml/problems.ts";
-import { buildAgents, type ConfigOverrides, type DragomanConfig, environmentFor, loadConfig } from "./config/index.ts";
+import {
+  buildAgents,
+  type ConfigOverrides,
+  type DragomanConfig,
+  environmentFor,
+  findUnusedCluster,
+  loadConfig,
+} from "./config/index.ts";
 import { collectConfigSecrets } from "./config/secrets.ts";
 import { watchModules } from "./config/watch-modules.ts";
 import { createLog } from "./logging/log.ts";
@@ -55,6 +62,8 @@ export async function startServer(options: StartOptions): Promise<DragomanServer
   const isPretty = config.log.pretty ?? pretty ?? false;
   const log = await createLog({ level: config.log.level, pretty: isPretty, secrets: collectConfigSecrets(config) });
   warnAboutMissingPrograms(config, log);
+  const unused = findUnusedCluster(config);
+  if (unused !== undefined) log.warn({ store: config.store }, unused);
   const agents = await buildAgents(config, { log });
   const watchdog = createConfiguredWatchdog(config, isPretty, log);
   const monitor = watchdog && { monitor: watchdog.monitor };

@@ -226,6 +226,15 @@ describe("serve --workers without a shared store", () => {
     expect(stderr).toMatch(reason);
   });
 
+  it("warns of settings of a cluster that have no effect", async () => {
+    const file = join(folder, "unused.yaml");
+    writeFileSync(file, "agents: { echo: { use: echo } }\nserver: { grpc: false }\ncluster: { name: east }\n");
+    const { child, ended, stderr } = startWorkers("memory:", "1", "warn", file);
+    await expect.poll(stderr).toContain("The section cluster has no effect");
+    child.kill("SIGTERM");
+    expect(await ended).toEqual([0, null]);
+  });
+
   it("refuses a count that is none", async () => {
     const { code, stderr } = await runCli(["serve", config, "--workers", "many"], { folder });
     expect(code).toBe(2);

@@ -13,7 +13,7 @@ import {
 } from "../doctor/checks.ts";
 import type { AgentReport } from "../doctor/probe/claims.ts";
 import { checkSecurity } from "../doctor/security.ts";
-import { checkStore } from "../doctor/store.ts";
+import { checkCluster, checkStore } from "../doctor/store.ts";
 import { checkLinks, checkXiaoyi } from "../doctor/xiaoyi.ts";
 import { CommandExit, EXIT } from "../errors.ts";
 import { ifGiven, readDuration, readHttpUrl } from "../flag-values.ts";
@@ -87,6 +87,7 @@ async function checkSetup(
     checks.push(
       ...(await checkPorts(loaded.server)),
       ...(await checkStore(loaded.store, { deep: flags.deep === true, onProgress: output.info })),
+      ...checkCluster(loaded),
       ...(await checkAgents(loaded)),
       ...(await checkFiles(loaded, Date.now())),
       ...(await checkSecurity(loaded, file)),

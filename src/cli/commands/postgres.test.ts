@@ -41,6 +41,14 @@ describe.runIf(hasPostgres())("commands with a store on PostgreSQL", () => {
     ["where no one listens", "postgres://alice:sesame@127.0.0.1:1/tasks", 3, "UNREACHABLE", /Connection refused/],
     ["with a wrong password", "postgres://postgres:sesame@PORT/postgres", 4, "LOGIN", /does not accept/],
     ["without that database", "postgres://postgres:PASSWORD@PORT/nothing", 1, "UNAVAILABLE", /does not exist/],
+    ["by a URL that cannot be decoded", "postgres://alice:sesame@db/dg%zz", 1, "UNAVAILABLE", /its database has a %/],
+    [
+      "with a certificate that is missing",
+      "postgres://alice:sesame@127.0.0.1:1/tasks?sslmode=verify-full&sslrootcert=/missing/ca.pem",
+      1,
+      "UNAVAILABLE",
+      /names a file that cannot be read \(sslrootcert=\/missing\/ca\.pem\): ENOENT/,
+    ],
   ])("are not served %s", async (_, spec, code, name, reason) => {
     const store = spec.replace("PORT", url.host).replace("PASSWORD", url.password);
     const served = await run("serve", configure(store), "--log-level", "info");
@@ -57,7 +65,21 @@ describe.runIf(hasPostgres())("commands with a store on PostgreSQL", () => {
     expect(made.code).toBe(0);
     const served = await run("serve", configure(other, "cluster: { name: west }"), "--log-level", "silent");
     expect(served).toMatchObject({ code: 1 });
-    expect(served.stderr).toMatch(/belongs to the cluster "east"/);
+    expect(served.stderr).toMatch(/belongs to the cluster "east"[\s\S]*Hint: [^\n]*another schema \(\?schema=/);
+  });
+
+  it("are warned of a cluster without PostgreSQL", async () => {
+    const unused = /warning +cluster +The section cluster has no effect/;
+    for (const [store, cluster] of [
+      ['"memory:"', "cluster: { name: east }"],
+      [`sqlite:${join(folder, "a.db")}`, "cluster: { lease: 6s }"],
+    ] as const) {
+      expect((await run("doctor", "--no-probe", configure(store, cluster))).stdout).toMatch(unused);
+      expect((await run("doctor", "--no-probe", configure(store))).stdout).not.toMatch(unused);
+    }
+    expect((await run("doctor", "--no-probe", configure(url.href, "cluster: { lease: 6s }"))).stdout).not.toMatch(
+      unused,
+    );
   });
 
   it("make the tables, tell what is in them, deliver again and delete", async () => {

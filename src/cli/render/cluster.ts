@@ -12,7 +12,7 @@ export interface ShownNode extends Omit<StoreNode, "report"> {
 }
 
 /** Between the two newest reports of a node: in between nothing is known. */
-export interface Rates {
+interface Rates {
   readonly commitsPerSecond: number;
   readonly eventsPerSecond: number;
   /** Time of one commit, on average; undefined if there was none. */

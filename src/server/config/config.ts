@@ -5,6 +5,7 @@ import type { TckOptions } from "../../agents/tck.ts";
 import { parseReference, type RegistryReference } from "../../client/registry/reference.ts";
 import { parsePeerAddress } from "../../dialects/a2a-lite/address.ts";
 import type { Agent } from "../../engine/agent.ts";
+import { DEFAULT_TIMES } from "../../engine/options.ts";
 import { omitUndefined } from "../../model/json.ts";
 import { toRegistryConfig } from "../registry/config.ts";
 import { type LlmConfig, toLlmConfig } from "./llm.ts";
@@ -65,6 +66,13 @@ export interface RemoteSource {
 export interface AgentConfig {
   readonly source: AgentSource;
   readonly overrides: AgentOverrides;
+}
+
+/** What the section `cluster` has no effect on; undefined: it has one, or nothing is set there. */
+export function findUnusedCluster({ store, cluster, times }: DragomanConfig): string | undefined {
+  const isSet = Object.keys(cluster).length > 0 || times.leaseMs !== DEFAULT_TIMES.leaseMs;
+  if (!isSet || /^postgres(ql)?:/.test(store)) return undefined;
+  return "The section cluster has no effect: only nodes on one PostgreSQL are a cluster (store: postgres://…).";
 }
 
 export function toConfig(parsed: ParsedConfig, folder: string, findOrigins: () => ReadonlyMap<string, Origin>) {
