@@ -191,7 +191,7 @@ describe.runIf(hasPostgres())("serve --workers", () => {
       (JSON.parse((await runCli(["store", "stats", "--store", store, "-o", "json"])).stdout) as Stats).byState[state];
     await expect.poll(() => stateOf("TASK_STATE_WORKING")).toBe(1);
     server.child.kill("SIGKILL");
-    // The workers have noticed it once no one accepts connections for them.
+    // The port was its own: from now on the workers only finish what they have.
     await expect
       .poll(() =>
         fetch(server.url).then(
