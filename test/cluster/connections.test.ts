@@ -165,7 +165,9 @@ describe.each(CLUSTER_STORES)("nodes on $name", (spec) => {
       }
     });
 
-    it.runIf(network.name === "irc")("is left by a node that is cut off from the store, and taken over", async () => {
+    // The network makes no difference here.
+    if (network.name !== "irc") return;
+    it("is left by a node that is cut off from the store, and taken over", async () => {
       const { here, there, person, isConnected, runs, open } = await start(3_000);
       await person.say("[A2A:task id=one to=agent] slow");
       await until(() => runs.includes("here: slow"));
