@@ -10,7 +10,7 @@ interface Unacknowledged {
   /** `release` tells the network, when the post is acknowledged or after a while. */
   hold(post: Post, release: () => void): void;
   acknowledge(post: Post): void;
-  /** The network is told nothing of what is held. */
+  /** Nothing of what is held is acknowledged to the network. */
   clear(): void;
 }
 

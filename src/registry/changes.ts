@@ -122,7 +122,7 @@ export class ChangeLog {
       const record = { space: SPACE, key: toKey(number), value: JSON.stringify(change), keep: KEPT_CHANGES };
       try {
         if (await this.#records.put({ ...record, ifValue: null })) {
-          // Watchers are not told of it before what others have written below it.
+          // Watchers are not notified of it before what others have written below it.
           if (number > this.#last + 1) await this.prepare();
           this.#take([change]);
           return;

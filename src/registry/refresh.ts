@@ -37,7 +37,7 @@ const START_SPREAD_MS = 60_000;
 export class Refresh {
   readonly #options: RefreshOptions;
   /** The last heartbeat of each entry that has to send some, by when it ends, and when this process learnt of it. */
-  readonly #heard = new Map<string, { readonly expiresAt: number | undefined; readonly at: number }>();
+  readonly #heartbeats = new Map<string, { readonly expiresAt: number | undefined; readonly at: number }>();
   /** Ids by the second in which they are due. */
   readonly #buckets = new Map<number, string[]>();
   readonly #dueSecond = new Map<string, number>();
@@ -71,7 +71,7 @@ export class Refresh {
     const now = clock.now();
     const check = nextCheckAt(entry, times, random());
     const spread = atStart && check !== undefined ? Math.max(check, now + random() * START_SPREAD_MS) : check;
-    const age = nextAgeAt(entry, now, this.#heardAt(entry), times);
+    const age = nextAgeAt(entry, now, this.#heartbeatAt(entry), times);
     const due = Math.min(spread ?? Number.POSITIVE_INFINITY, age ?? Number.POSITIVE_INFINITY);
     if (due === Number.POSITIVE_INFINITY) {
       this.#dueSecond.delete(entry.id);
@@ -87,14 +87,14 @@ export class Refresh {
 
   forget(id: string): void {
     this.#dueSecond.delete(id);
-    this.#heard.delete(id);
+    this.#heartbeats.delete(id);
   }
 
-  #heardAt({ expiresAt, id, ttlMs }: RegistryEntry): number {
-    const known = this.#heard.get(id);
+  #heartbeatAt({ expiresAt, id, ttlMs }: RegistryEntry): number {
+    const known = this.#heartbeats.get(id);
     if (known !== undefined && known.expiresAt === expiresAt) return known.at;
     const at = this.#options.clock.now();
-    if (ttlMs !== undefined) this.#heard.set(id, { expiresAt, at });
+    if (ttlMs !== undefined) this.#heartbeats.set(id, { expiresAt, at });
     return at;
   }
 
@@ -133,7 +133,7 @@ export class Refresh {
       return;
     }
     const now = clock.now();
-    const age = ageOf(entry, now, this.#heardAt(entry), times);
+    const age = ageOf(entry, now, this.#heartbeatAt(entry), times);
     if (age === "gone") {
       this.forget(id);
       await remove(entry);
@@ -165,7 +165,7 @@ export class Refresh {
     const { clock, log, times } = this.#options;
     return this.#options.change(id, (before) => {
       const changed = change(before);
-      const age = ageOf(changed, clock.now(), this.#heardAt(changed), times);
+      const age = ageOf(changed, clock.now(), this.#heartbeatAt(changed), times);
       const entry = { ...changed, health: age === "gone" ? "dead" : age };
       const about = { id, agent: entry.card.name, owner: entry.owner };
       if (entry.heldBack !== undefined && before.heldBack === undefined) {

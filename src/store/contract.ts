@@ -170,11 +170,11 @@ export interface StoreNode {
   readonly beatAt: number;
   readonly beatAgoMs: number;
   readonly alive: boolean;
-  /** It has said that it ends. */
+  /** It has announced its end. */
   readonly left: boolean;
   /** Open tasks that it holds. */
   readonly tasks: number;
-  /** What it said with its newest heartbeat, as JSON text. */
+  /** The report of its newest heartbeat, as JSON text. */
   readonly report?: string;
 }
 

@@ -8,11 +8,7 @@ import {
   KEY,
   KEY_IS_FREE,
   type KeyColumns,
-  PUT,
-  type PutRow,
-  SEGMENT,
-  type SegmentRow,
-  toInput,
+  toParameters,
   toPut,
   type WrittenRow,
 } from "./statement-parts.ts";
@@ -67,16 +63,15 @@ export async function addTasks(
   query: Query,
   flush: number,
   rows: readonly TaskRow[],
-  { segments, puts }: Additions,
+  additions: Additions,
 ): Promise<WrittenRow[]> {
   const hasKeys = rows.some(({ key }) => key !== null);
-  const input = toInput<TaskRow>([...TASK, ...(hasKeys ? KEY : [])], "i", 1);
-  const more = toInput<SegmentRow>(SEGMENT, "g", 1 + input.width);
-  const put = toInput<PutRow>(PUT, "p", 1 + input.width + (segments.length > 0 ? more.width : 0));
+  const columns = [...TASK, ...(hasKeys ? KEY : [])];
+  const { input, more, put, values } = toParameters<TaskRow>(flush, columns, rows, additions);
   const text = `WITH written AS MATERIALIZED (
   SELECT nextval('@task_seq_seq') AS seq, i.*, 1 AS first, NULL::bigint AS earlier,
     i.ended AND i.last = i.number AS terminal
-  FROM ${input.sql}
+  FROM ${input}
   WHERE NOT EXISTS (SELECT 1 FROM @task t WHERE t.id = i.id) ${hasKeys ? `AND ${KEY_IS_FREE("i.scope")}` : ""}
 ), added AS (
   INSERT INTO @task (seq, id, scope, context, state, open, status, status_ts, moved, created_at, ended_at, number, fence,
@@ -86,22 +81,16 @@ export async function addTasks(
     ${hasKeys ? "key" : "NULL"}, metadata, bytes, registers, $1::bigint
   FROM written
 )
-${addSegments("written", segments.length > 0 ? more.sql : undefined)}
+${addSegments("written", more)}
 , counted AS (
   INSERT INTO @counter_delta (scope, state, tasks, bytes, events)
   SELECT scope, 0, 0, sum(bytes), sum(number) FROM written GROUP BY scope
   UNION ALL SELECT scope, state, count(*), 0, 0 FROM written GROUP BY scope, state
 )
 ${hasKeys ? addKeys("written") : ""}
-${puts.length > 0 ? addDeliveries("written", put.sql, "") : ""}
+${put === undefined ? "" : addDeliveries("written", put, "")}
 SELECT w.at, w.seq, pg_current_xact_id() AS moved, coalesce(w.status_ts, @now) AS status_ts
-  ${puts.length > 0 ? `, ${toPut(["put"])}` : ""}
+  ${put === undefined ? "" : `, ${toPut(["put"])}`}
 FROM written w`;
-  const values = [
-    flush,
-    ...input.values(rows),
-    ...(segments.length > 0 ? more.values(segments) : []),
-    ...(puts.length > 0 ? put.values(puts) : []),
-  ];
   return query<WrittenRow>(text, values);
 }

@@ -8,12 +8,8 @@ import {
   KEY,
   KEY_IS_FREE,
   type KeyColumns,
-  PUT,
-  type PutRow,
   replaceDeliveries,
-  SEGMENT,
-  type SegmentRow,
-  toInput,
+  toParameters,
   toPut,
   type WrittenRow,
 } from "./statement-parts.ts";
@@ -88,32 +84,30 @@ export async function changeTasks(
   query: Query,
   flush: number,
   rows: readonly ChangeRow[],
-  { segments, puts }: Additions,
+  additions: Additions,
 ): Promise<WrittenRow[]> {
   const hasStatus = rows.some(({ state }) => state !== null);
   const hasKeys = rows.some(({ key }) => key !== null);
   const hasDeliveries = rows.some(({ dueWants }) => dueWants >= 0);
   const columns = [...CHANGE_LOG, ...(hasStatus ? CHANGE_STATUS : []), ...(hasKeys ? KEY : [])];
-  const input = toInput<ChangeRow>(columns, "i", 1);
-  const more = toInput<SegmentRow>(SEGMENT, "g", 1 + input.width);
-  const put = toInput<PutRow>(PUT, "p", 1 + input.width + (segments.length > 0 ? more.width : 0));
+  const { input, more, put, values } = toParameters<ChangeRow>(flush, columns, rows, additions);
   const notPut =
-    puts.length === 0
+    put === undefined
       ? ""
-      : `AND NOT EXISTS (SELECT 1 FROM ${put.sql} WHERE p.write = w.at AND p.id = d.id AND p.webhook = (d.route = 'webhook'))`;
+      : `AND NOT EXISTS (SELECT 1 FROM ${put} WHERE p.write = w.at AND p.id = d.id AND p.webhook = (d.route = 'webhook'))`;
   const text = `WITH written AS (
   UPDATE @task t SET version = t.version + 1, flush = $1::bigint, number = i.number, fence = i.fence, node = i.node,
     turn = i.turn, attempt = i.attempt, message_segment = i.message_segment, bytes = t.bytes + i.bytes,
     cancel = t.cancel OR i.cancel, deliveries = t.deliveries OR i.registers
     ${hasStatus ? SET_STATUS : ""}
-  FROM ${input.sql}
+  FROM ${input}
   WHERE t.seq = i.seq AND t.version = i.version ${hasKeys ? `AND ${KEY_IS_FREE("t.scope")}` : ""}
   RETURNING i.at, t.seq, t.scope, t.id, t.context, t.deliveries, i.bytes, i.events, i.first, i.last, i.earlier,
     i.terminal, i.body, i.due_wants
     ${hasStatus ? ", t.state, t.moved, t.status_ts, i.old_state, i.old_status_ts, i.old_moved" : ""}
     ${hasKeys ? ", i.key, i.fingerprint, i.key_ttl" : ""}
 )
-${addSegments("written", segments.length > 0 ? more.sql : undefined)}
+${addSegments("written", more)}
 , counted AS (
   INSERT INTO @counter_delta (scope, state, tasks, bytes, events)
   SELECT scope, 0, 0, sum(bytes), sum(events) FROM written WHERE events > 0 GROUP BY scope
@@ -122,19 +116,13 @@ ${addSegments("written", segments.length > 0 ? more.sql : undefined)}
 ${hasStatus ? ADD_PAST_POSITIONS : ""}
 ${hasKeys ? addKeys("written") : ""}
 ${hasDeliveries ? markDue(notPut) : ""}
-${puts.length > 0 ? replaceDeliveries("written", put.sql) : ""}
-${puts.length > 0 ? addDeliveries("written", put.sql, "WHERE NOT EXISTS (SELECT 1 FROM replaced r WHERE r.task = w.seq AND r.id = p.id AND r.webhook = p.webhook)") : ""}
+${put === undefined ? "" : replaceDeliveries("written", put)}
+${put === undefined ? "" : addDeliveries("written", put, "WHERE NOT EXISTS (SELECT 1 FROM replaced r WHERE r.task = w.seq AND r.id = p.id AND r.webhook = p.webhook)")}
 SELECT w.at, w.seq
   ${hasStatus ? ", w.moved, w.status_ts" : ""}
   ${hasDeliveries ? ", (SELECT array_agg(DISTINCT g.route) FROM grown g WHERE g.task = w.seq) AS due" : ""}
-  ${puts.length > 0 ? `, ${toPut(["replaced", "put"])}` : ""}
+  ${put === undefined ? "" : `, ${toPut(["replaced", "put"])}`}
 FROM written w`;
-  const values = [
-    flush,
-    ...input.values(rows),
-    ...(segments.length > 0 ? more.values(segments) : []),
-    ...(puts.length > 0 ? put.values(puts) : []),
-  ];
   return query<WrittenRow>(text, values);
 }
 

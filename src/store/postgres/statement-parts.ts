@@ -48,7 +48,7 @@ export interface SegmentRow {
   readonly body: string;
 }
 
-export const PUT = [
+const PUT = [
   { name: "write", type: "bigint", of: (row) => row.write },
   { name: "id", type: "text", of: (row) => row.id },
   { name: "route", type: "text", of: (row) => row.route },
@@ -64,7 +64,7 @@ export const PUT = [
   { name: "wait", type: "bigint", of: (row) => row.wait },
 ] as const satisfies readonly Column<PutRow>[];
 
-export const SEGMENT = [
+const SEGMENT = [
   { name: "write", type: "bigint", of: (row) => row.write },
   { name: "first", type: "bigint", of: (row) => row.first },
   { name: "last", type: "bigint", of: (row) => row.last },
@@ -111,6 +111,27 @@ interface WrittenDelivery {
 export interface Additions {
   readonly segments: readonly SegmentRow[];
   readonly puts: readonly PutRow[];
+}
+
+/**
+ * The parameters of a statement that writes tasks: `$1` is the flush, then the columns of the rows (`i`), of further segments (`g`) and
+ * of deliveries (`p`); the tables of the last two are undefined if there are none.
+ */
+export function toParameters<Row>(
+  flush: number,
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  { segments, puts }: Additions,
+) {
+  const input = toInput<Row>(columns, "i", 1);
+  const more = segments.length > 0 ? toInput<SegmentRow>(SEGMENT, "g", 1 + input.width) : undefined;
+  const put = puts.length > 0 ? toInput<PutRow>(PUT, "p", 1 + input.width + (more?.width ?? 0)) : undefined;
+  return {
+    input: input.sql,
+    more: more?.sql,
+    put: put?.sql,
+    values: [flush, ...input.values(rows), ...(more?.values(segments) ?? []), ...(put?.values(puts) ?? [])],
+  };
 }
 
 /** A key that another has taken since the condition was looked at fails the statement: then each write is made alone. */
