@@ -299,6 +299,25 @@ describe("an upstream that", () => {
     expect([done.status.state, textOfArtifacts(done)]).toEqual(["TASK_STATE_COMPLETED", "all"]);
   });
 
+  test("closes its streams a little after their last event is not connected to anew for each message", async () => {
+    const connections = new Set<unknown>();
+    let close = () => {};
+    const upstream = await fakeUpstream((_, response) => {
+      connections.add(response.socket);
+      openStream(response);
+      response.write(rpcFrame({ task: task() }));
+      close = () => void response.end();
+    });
+    const gateway = await startGateway({ far: { remote: upstream.url } });
+    const client = clientOf(gateway);
+    for (let count = 0; count < 10; count++) {
+      expect((await client.task("hello")).status.state).toBe("TASK_STATE_COMPLETED");
+      close();
+    }
+    // A message may be sent before the stream of the one before it has ended, but not before those of all others have.
+    expect(connections.size).toBeLessThan(4);
+  });
+
   test("breaks off and resumes with the task doubles nothing, neither chunks nor messages", async () => {
     const whole = { ...task("TASK_STATE_WORKING"), artifacts: [{ artifactId: "a1", parts: [{ text: "one two " }] }] };
     const said = (statusUpdate("TASK_STATE_WORKING", "Busy") as { statusUpdate: { status: object } }).statusUpdate

@@ -19,12 +19,13 @@ const CALL = { method: "POST", url: "https://x.example/rest", headers: {} };
 function createAnswer() {
   let wake: (() => void) | undefined;
   let cancelled = false;
+  let closed = false;
   const waiting: Uint8Array[] = [];
   async function* chunks() {
     for (;;) {
       const chunk = waiting.shift();
       if (chunk !== undefined) yield chunk;
-      else if (cancelled) return;
+      else if (cancelled || closed) return;
       else {
         await new Promise<void>((resolve) => {
           wake = resolve;
@@ -46,6 +47,10 @@ function createAnswer() {
     answer,
     send(text: string) {
       waiting.push(Buffer.from(text));
+      wake?.();
+    },
+    close() {
+      closed = true;
       wake?.();
     },
     isCancelled: () => cancelled,
@@ -116,12 +121,44 @@ test("what follows from the end is reported at the end, but not where the stream
   await silent;
 });
 
-test("no timer is left behind", async () => {
-  const { answer, send } = createAnswer();
-  const reader = readerOf(answer);
-  send(restFrame(WORKING, 1));
+/** A stream that was left after the last frame of interest. */
+async function leaveEnded() {
+  const peer = createAnswer();
+  const reader = readerOf(peer.answer);
+  peer.send(restFrame(WORKING, 1));
   await reader.frames.next();
   reader.closeWithin(500);
   await reader.frames.return?.();
+  reader.cancel();
+  expect(peer.isCancelled()).toBe(false);
+  return peer;
+}
+
+test("a stream that is left after its last frame is received to its end, and no timer is left behind", async () => {
+  const { close, send } = await leaveEnded();
+  send(restFrame(WORKING, 2));
+  close();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test("a peer that does not close in time, or does not stop sending, is cancelled", async () => {
+  const slow = await leaveEnded();
+  await vi.advanceTimersByTimeAsync(500);
+  expect(slow.isCancelled()).toBe(true);
+  const flooding = await leaveEnded();
+  flooding.send(`: ${"x".repeat(70_000)}\n`);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(flooding.isCancelled()).toBe(true);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test("a stream that is left before its last frame is cancelled, and no timer is left behind", async () => {
+  const { answer, isCancelled, send } = createAnswer();
+  const reader = readerOf(answer);
+  send(restFrame(WORKING, 1));
+  await reader.frames.next();
+  await reader.frames.return?.();
+  expect(isCancelled()).toBe(true);
   expect(vi.getTimerCount()).toBe(0);
 });

@@ -105,7 +105,10 @@ export interface FrameReader {
   /** Ends when the peer closes; fails with `ProtocolError` for its errors, `ConnectionError` for a broken stream. */
   readonly frames: AsyncIterableIterator<readonly StreamFrame[], void, undefined>;
   cancel(): void;
-  /** No more frames of interest: if the peer does not close within this time, the stream ends as if it had. */
+  /**
+   * No more frames of interest: if the peer does not close within this time, the stream ends as if it had. Meanwhile one
+   * that is left or cancelled is received to its end, so that its connection can be used again.
+   */
   closeWithin(milliseconds: number): void;
 }
 
@@ -142,6 +145,9 @@ export function readFrames(
 ): FrameReader {
   return new AnswerFrames(answer, decoder, call, setup);
 }
+
+/** Received at most of a stream that is no longer read. */
+const MAX_DRAINED_BYTES = 64 * 1024;
 
 /** The frames of one answer. A class: with a generator function per call, more of what a call allocates was collected late. */
 class AnswerFrames implements FrameReader, AsyncIterableIterator<readonly StreamFrame[], void, undefined> {
@@ -191,16 +197,36 @@ class AnswerFrames implements FrameReader, AsyncIterableIterator<readonly Stream
   }
 
   async return(): Promise<IteratorResult<readonly StreamFrame[], void>> {
-    this.#end();
+    this.cancel();
     return { done: true, value: undefined };
   }
 
   cancel(): void {
-    this.#answer.cancel();
+    if (this.#isOver) return;
+    if (this.#closing === undefined || this.#isWaiting) {
+      this.#end();
+      return;
+    }
+    this.#isOver = true;
+    void this.#drain();
   }
 
   closeWithin(milliseconds: number): void {
     if (!this.#isOver) this.#closing ??= setTimeout(() => this.#answer.cancel(), milliseconds);
+  }
+
+  async #drain(): Promise<void> {
+    let bytes = 0;
+    try {
+      for (let step = await this.#chunks.next(); step.done !== true; step = await this.#chunks.next()) {
+        bytes += step.value.byteLength;
+        if (bytes > MAX_DRAINED_BYTES) return;
+      }
+    } catch {
+      // The connection broke, which makes no difference any more.
+    } finally {
+      this.#end();
+    }
   }
 
   /** Undefined at the end of the answer. */
