@@ -60,6 +60,8 @@ export class Reply implements Unconfirmed {
   #renderer: Renderer;
   #waiting: RenderedFrame[] = [];
   readonly #items = new DeliveredItems();
+  /** Everything is sent again once the message was accepted or refused; nothing is sent before. */
+  #resendsSoon = false;
   #room: Deferred | undefined;
   /** Counts the streams; only the newest is followed. */
   #round = 0;
@@ -137,9 +139,12 @@ export class Reply implements Unconfirmed {
 
   /** Sends everything again: it is unknown how much was delivered. */
   resend(): void {
+    if (this.#resendsSoon) return;
+    this.#resendsSoon = true;
+    this.#waiting = [];
     void this.#started.promise.then(() => {
+      this.#resendsSoon = false;
       if (this.#abandoned) return;
-      this.#waiting = [];
       this.#items.beginResend();
       this.#renderer = this.#createRenderer();
       if (this.#refusal === undefined) this.follow();
@@ -305,7 +310,7 @@ export class Reply implements Unconfirmed {
   }
 
   #queue(frames: readonly RenderedFrame[]): void {
-    if (this.#abandoned || frames.length === 0) return;
+    if (this.#abandoned || this.#resendsSoon || frames.length === 0) return;
     enqueueFrames(this.#items.withoutDelivered(frames), this.#waiting);
     this.#options.onReady();
   }
