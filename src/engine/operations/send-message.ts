@@ -75,8 +75,12 @@ export class SendHandler {
       return toMessageStream(message, onEnd);
     }
     live.show();
-    // Until the task is written the caller can still be refused; later its stream could only break off.
-    if (live.fold.number === 0) await closeReaderOnError(live.whenFlushed(), reader);
+    // Until the task is written the caller can still be refused; later its stream could only break off. What the agent said
+    // at once comes with the task: two small writes cost both sides more than one.
+    const written = live.whenFlushed().catch((error: unknown) => {
+      if (!live.isHandedOver) throw error;
+    });
+    await closeReaderOnError(written, reader);
     const { historyLength } = input.configuration ?? {};
     return new LogStream(reader, { historyLength, endOnInputRequired: true, onEnd });
   }

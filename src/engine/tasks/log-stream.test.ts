@@ -53,6 +53,13 @@ describe("a stream", () => {
     expect(next.map(({ number }) => number)).toEqual([3, 4, 5]);
   });
 
+  test.each([{}, { key: "key" }])("begins with all that the agent says at once (%j)", async (options) => {
+    const harness = await Harness.start({ agent: echo() });
+    const stream = await promptly(harness.stream("hello", options));
+    const { value } = await promptly(stream[Symbol.asyncIterator]().next());
+    expect(value.at(-1)).toMatchObject({ event: { statusUpdate: { status: { state: "TASK_STATE_COMPLETED" } } } });
+  });
+
   test("whose reader goes away leaves the task at work and the place free", async () => {
     const { agent, gate } = counting(10);
     const harness = await Harness.start({ agent });
