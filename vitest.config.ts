@@ -9,6 +9,9 @@ if (process.env.PROPERTY_SEED === "random") {
   process.stdout.write(`PROPERTY_SEED=${process.env.PROPERTY_SEED}\n`);
 }
 
+/** Tests that start servers for a whole file, or mostly wait for other processes, so that sharing one gains nothing. */
+const ISOLATED = ["test/{channels,cluster,faults,packaging,readme,runtime,terminal}/**/*.test.ts"];
+
 const shared = {
   setupFiles: "test/support/property-seed.ts",
   testTimeout: HANGS_MS,
@@ -23,9 +26,17 @@ export default defineConfig({
     // Many tests wait most of their time: for leases, timeouts and other processes.
     maxWorkers: 3,
     projects: [
-      // One process for many files, so that each module is loaded once: loading takes longer than most of these tests.
-      { test: { ...shared, name: "parts", include: ["src/**/*.test.ts", "bench/src/**/*.test.ts"], isolate: false } },
-      { test: { ...shared, name: "whole", include: ["test/**/*.test.ts"] } },
+      // One process for many files, so that each module is loaded once: loading takes longer than most tests.
+      {
+        test: {
+          ...shared,
+          name: "shared",
+          include: ["{src,bench/src,test}/**/*.test.ts"],
+          exclude: ISOLATED,
+          isolate: false,
+        },
+      },
+      { test: { ...shared, name: "isolated", include: ISOLATED } },
     ],
   },
 });
