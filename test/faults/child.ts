@@ -1,6 +1,5 @@
 /** The process that is killed: serves the agents from one file until nobody needs it any more. */
-import { defineAgent } from "../../src/agents/define.ts";
-import { serve } from "../../src/server/serve.ts";
+import { defineAgent, serve } from "dragoman";
 import { createFaultAgents } from "./agents.ts";
 
 const [file = "", port = "0"] = process.argv.slice(2);

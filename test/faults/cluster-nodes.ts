@@ -1,6 +1,5 @@
 /** Nodes on one database, and what can happen to them. */
 import { type ChildProcess, fork } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import type { Target } from "./client.ts";
 import { DatabaseProxy } from "./database-proxy.ts";
 
@@ -14,10 +13,11 @@ export class ClusterNode {
 
   private constructor(proxy: DatabaseProxy, script: string, args: readonly string[]) {
     this.proxy = proxy;
-    this.#script = fileURLToPath(new URL(script, import.meta.url));
+    this.#script = script;
     this.#args = args;
   }
 
+  /** `script` is plain JavaScript. */
   static async open(storeUrl: string, leaseMs: number, script: string): Promise<ClusterNode> {
     const store = new URL(storeUrl);
     const proxy = await DatabaseProxy.open(Number(store.port));
@@ -28,10 +28,7 @@ export class ClusterNode {
   /** A node that cannot reach the database in time ends; as often as that happens, it is started again. */
   async start(): Promise<void> {
     do {
-      const child = fork(this.#script, this.#args, {
-        execArgv: ["--import", "tsx"],
-        stdio: ["ignore", "inherit", "inherit", "ipc"],
-      });
+      const child = fork(this.#script, this.#args, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
       this.#child = child;
       this.url = await new Promise<string | undefined>((resolve) => {
         child.once("message", (message) => resolve((message as { url: string }).url));

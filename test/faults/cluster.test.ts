@@ -1,4 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { afterAll, expect, test } from "vitest";
 import { SILENT_LOG } from "../../src/model/ports.ts";
 import { cases } from "../../src/model/testing/exploring.ts";
@@ -6,6 +7,7 @@ import { systemClock } from "../../src/server/clock-and-ids.ts";
 import { seededRandom } from "../../src/simulator/random.ts";
 import { openStore } from "../../src/store/open.ts";
 import { hasPostgres, type PostgresServer, startPostgres } from "../../src/store/postgres/testing/start-postgres.ts";
+import { compileScript } from "../support/compiled-script.ts";
 import { Follower } from "./client.ts";
 import { anyOf, ClusterNode } from "./cluster-nodes.ts";
 import { storedViolations } from "./stored-violations.ts";
@@ -75,9 +77,10 @@ async function openScene(script: string, random: () => number): Promise<Scene> {
   // What was answered has to survive a crash of the database, too.
   const database = await startPostgres({ durable: true });
   closing.push(() => database.close());
+  const compiled = await compileScript(fileURLToPath(new URL(script, import.meta.url)));
   const nodes: ClusterNode[] = [];
   for (let index = 0; index < NODES; index++) {
-    const node = await ClusterNode.open(database.url(), LEASE_MS, script);
+    const node = await ClusterNode.open(database.url(), LEASE_MS, compiled);
     closing.push(() => node.close());
     nodes.push(node);
   }

@@ -1,6 +1,5 @@
 /** The process that is killed while it tells webhooks of its tasks. */
-import { defineAgent } from "../../src/agents/define.ts";
-import { serve } from "../../src/server/serve.ts";
+import { defineAgent, serve } from "dragoman";
 import { createFaultAgents } from "./agents.ts";
 
 const [file = ""] = process.argv.slice(2);

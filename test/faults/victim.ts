@@ -1,13 +1,14 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { compileScript } from "../support/compiled-script.ts";
 
 const CHILD = "./child.ts";
 
 /** A server that is killed and started again, over the same file. */
 export class Victim {
   readonly #file: string;
-  readonly #script: string;
+  readonly #script: Promise<string>;
   #child: ChildProcess | undefined;
   #url: Promise<string>;
   #announce: (url: string) => void = () => {};
@@ -18,7 +19,7 @@ export class Victim {
   /** `script` is what it runs, beside this file. */
   constructor(file: string, script = CHILD) {
     this.#file = file;
-    this.#script = fileURLToPath(new URL(script, import.meta.url));
+    this.#script = compileScript(fileURLToPath(new URL(script, import.meta.url)));
     this.#url = this.#nextUrl();
   }
 
@@ -28,10 +29,7 @@ export class Victim {
   }
 
   async start(): Promise<void> {
-    const child = fork(this.#script, [this.#file], {
-      execArgv: ["--import", "tsx"],
-      stdio: ["ignore", "inherit", "inherit", "ipc"],
-    });
+    const child = fork(await this.#script, [this.#file], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
     this.#child = child;
     const url = await new Promise<string>((resolve, reject) => {
       child.once("message", (message) => resolve((message as { url: string }).url));

@@ -1,7 +1,5 @@
 /** The process that is killed: runs workflows whose steps are elsewhere and here. */
-import { defineAgent } from "../../src/agents/define.ts";
-import { createWorkflowAgent } from "../../src/agents/workflow/index.ts";
-import { serve } from "../../src/server/serve.ts";
+import { createWorkflowAgent, defineAgent, serve } from "dragoman";
 import { twentySteps } from "./twenty-steps.ts";
 
 const [file = ""] = process.argv.slice(2);

@@ -2,13 +2,11 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
-import { defineAgent } from "../../src/agents/define.ts";
-import { serve } from "../../src/server/serve.ts";
-import type { XiaoyiOptions } from "../../src/server/xiaoyi/open-xiaoyi.ts";
+import { defineAgent, type ServeOptions, serve } from "dragoman";
 import { GO, XIAOYI } from "./xiaoyi-files.ts";
 
 const [file = ""] = process.argv.slice(2);
-const xiaoyi = JSON.parse(readFileSync(file + XIAOYI, "utf8")) as XiaoyiOptions;
+const xiaoyi = JSON.parse(readFileSync(file + XIAOYI, "utf8")) as ServeOptions["xiaoyi"] & object;
 
 /** Answers, or asks, when it is let. */
 const patient = defineAgent({

@@ -22,8 +22,8 @@ export async function startServer(options: ServeOptions): Promise<DragomanServer
   return server;
 }
 
-export function createFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "dragoman-test-"));
+export function createFolder(parent = tmpdir()): string {
+  const folder = mkdtempSync(join(parent, "dragoman-test-"));
   closeLater(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
