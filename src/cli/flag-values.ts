@@ -1,6 +1,7 @@
 /** Parsers of flag values. An invalid value is a usage error that names the flag. */
 
 import { parseDuration } from "../model/duration.ts";
+import { canParseUrl } from "../model/url.ts";
 import { usageError } from "./errors.ts";
 
 export function readNumber(flag: string, text: string, min: number, max: number): number {
@@ -33,7 +34,7 @@ export function readChoice<T extends string>(flag: string, text: string, choices
 }
 
 export function readHttpUrl(flag: string, text: string): URL {
-  if (/^https?:\/\//i.test(text) && URL.canParse(text)) return new URL(text);
+  if (/^https?:\/\//i.test(text) && canParseUrl(text)) return new URL(text);
   throw usageError(`${flag} must be an http or https URL, not "${text}".`);
 }
 

@@ -3,6 +3,7 @@ import type { AgentCard } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
 import { type Loss, refusedLosses } from "../model/loss.ts";
 import { rejectUnknownKeys } from "../model/suggestions.ts";
+import { canParseUrl } from "../model/url.ts";
 import type { Exchanger } from "../wire/exchange.ts";
 import { type AgentCaller, createAgentCaller } from "./call/agent-caller.ts";
 import { Endpoints } from "./call/failover.ts";
@@ -178,7 +179,7 @@ function runBeforeEach(transport: Transport, before: () => void): Transport {
 }
 
 function originOf(url: string): string {
-  return /^https?:/i.test(url) && URL.canParse(url) ? new URL(url).origin : url;
+  return /^https?:/i.test(url) && canParseUrl(url) ? new URL(url).origin : url;
 }
 
 function withheldNotice(where: string, names: readonly string[], proves: boolean): Notice {

@@ -1,6 +1,7 @@
 import { GuardedFetchError, type GuardedFetchErrorCode } from "../auth/guarded-fetch/errors.ts";
 import { ProtocolError } from "../model/errors.ts";
 import { omitUndefined } from "../model/json.ts";
+import { canParseUrl } from "../model/url.ts";
 import { CarrierError, NotConnectedError } from "../wire/exchange.ts";
 import { SseLimitError } from "../wire/sse.ts";
 import { RedirectError } from "./transport/credential-origins.ts";
@@ -53,7 +54,7 @@ export class ConnectionError extends Error {
 
 /** Safe for messages and logs: user info and query may contain keys. */
 export function redactUrl(url: string): string {
-  if (!URL.canParse(url)) return "an invalid URL";
+  if (!canParseUrl(url)) return "an invalid URL";
   const { host, pathname, protocol } = new URL(url);
   return `${protocol}//${host}${pathname}`;
 }

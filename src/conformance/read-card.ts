@@ -1,4 +1,5 @@
 import { type Fields, fieldsOf, isObject, listOf } from "../model/json.ts";
+import { canParseUrl } from "../model/url.ts";
 import { textOf } from "./json.ts";
 import type { Target } from "./peers/peer.ts";
 import { BINDINGS, type Binding, type Version } from "./requirements.ts";
@@ -92,7 +93,7 @@ function toTarget({ binding, tenant, url, version }: Entry, cardUrl: string): Ta
   const supported = parseVersion(version);
   if (known === undefined || supported === undefined) return undefined;
   if (known === "GRPC") return url === "" ? undefined : { binding: known, version: supported, url, tenant };
-  if (!URL.canParse(url, cardUrl)) return undefined;
+  if (!canParseUrl(url, cardUrl)) return undefined;
   return { binding: known, version: supported, url: new URL(url, cardUrl).href, tenant };
 }
 

@@ -13,6 +13,7 @@ import { CARD_CHECKS } from "../conformance/checks/card.ts";
 import type { AgentCard } from "../model/card.ts";
 import { invalidParams, ProtocolError } from "../model/errors.ts";
 import { isObject, type JsonObject, omitUndefined } from "../model/json.ts";
+import { canParseUrl } from "../model/url.ts";
 import { JsonParseError, parseJson } from "../wire/parse-json.ts";
 import type { CardFinding, SignatureVerdict } from "./entry.ts";
 
@@ -148,7 +149,7 @@ export function createCardSource({ fetch, trust }: CardSourceOptions) {
 const PROBED_TASK = "00000000-0000-4000-8000-000000000000";
 
 function cardUrls(target: string): readonly string[] {
-  if (!/^https?:\/\//i.test(target) || !URL.canParse(target)) {
+  if (!/^https?:\/\//i.test(target) || !canParseUrl(target)) {
     throw invalidParams("url", "must be an http or https URL of an agent or of its card");
   }
   const place = locateCard(target);
@@ -183,7 +184,7 @@ function checkCard({ name, supportedInterfaces }: AgentCard, field: string): voi
   for (const { url } of supportedInterfaces) {
     const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(url)?.[1]?.toLowerCase();
     const isHostAndPort = /^(?:\[[0-9a-f:.]+\]|[^\s/:?#@]+):\d{1,5}(?:\/|$)/i.test(url);
-    const isUrl = scheme !== undefined && SCHEMES.has(scheme) && URL.canParse(url);
+    const isUrl = scheme !== undefined && SCHEMES.has(scheme) && canParseUrl(url);
     if (!isUrl && !isHostAndPort) throw invalidParams(field, "the card has an interface that is not at an http URL");
   }
 }

@@ -1,5 +1,7 @@
 /** Calling over HTTP, through any `fetch` or like it: deadlines, a bound on what is read, and one class of error. */
+
 import type { Signal } from "../model/abort.ts";
+import { canParseUrl } from "../model/url.ts";
 import {
   CarrierError,
   type CarrierErrorCode,
@@ -31,7 +33,7 @@ export function carrierError(code: CarrierErrorCode, url: string, cause?: unknow
 
 /** Messages end up in logs, while queries and user info may hold keys. */
 function redactUrl(url: string): string {
-  if (!URL.canParse(url)) return "invalid URL";
+  if (!canParseUrl(url)) return "invalid URL";
   const { origin, pathname } = new URL(url);
   return origin + pathname;
 }

@@ -2,6 +2,7 @@
 
 import type { AgentCard, AgentSkill } from "../../model/card.ts";
 import { EXTENSIONS } from "../../model/extensions.ts";
+import { canParseUrl } from "../../model/url.ts";
 import type { AgentDefinition, SkillDefinition } from "../define.ts";
 
 type Description = Omit<AgentDefinition, "run">;
@@ -77,5 +78,5 @@ function shorten(text: string, length: number): string {
 }
 
 function isWebUrl(url: string | undefined): url is string {
-  return url !== undefined && url.length <= MAX_URL_LENGTH && /^https?:\/\//i.test(url) && URL.canParse(url);
+  return url !== undefined && url.length <= MAX_URL_LENGTH && /^https?:\/\//i.test(url) && canParseUrl(url);
 }

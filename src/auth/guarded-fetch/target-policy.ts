@@ -1,6 +1,7 @@
 /** Which hosts, addresses and redirects are allowed when others choose the target. */
 
 import ipaddr from "ipaddr.js";
+import { canParseUrl } from "../../model/url.ts";
 import { GuardedFetchError } from "./errors.ts";
 
 /** What `allowPrivate` opens, and a host that is allowed by its name. */
@@ -146,7 +147,7 @@ export function followRedirect(
   location: string,
   policy: TargetPolicy,
 ): OutgoingRequest {
-  if (!URL.canParse(location, from.url.href)) throw new GuardedFetchError("bad-redirect");
+  if (!canParseUrl(location, from.url.href)) throw new GuardedFetchError("bad-redirect");
   const url = policy.check(new URL(location, from.url));
   if (from.url.protocol === "https:" && url.protocol !== "https:") throw new GuardedFetchError("bad-redirect");
   const isRead = from.method === "GET" || from.method === "HEAD";

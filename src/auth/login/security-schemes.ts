@@ -2,6 +2,7 @@
 
 import type { AgentCard } from "../../model/card.ts";
 import { isObject, type JsonObject } from "../../model/json.ts";
+import { canParseUrl } from "../../model/url.ts";
 import { type ApiKeyScheme, GRANTS, type Grant, KEY_LOCATIONS, LoginError } from "./contract.ts";
 
 /** Which of the agent's security schemes to use. */
@@ -221,5 +222,5 @@ function stringIn(value: JsonObject, name: string): string | undefined {
 
 function urlIn(value: JsonObject, name: string): string | undefined {
   const found = stringIn(value, name);
-  return found !== undefined && URL.canParse(found) && /^https?:$/.test(new URL(found).protocol) ? found : undefined;
+  return found !== undefined && canParseUrl(found) && /^https?:$/.test(new URL(found).protocol) ? found : undefined;
 }

@@ -4,6 +4,7 @@ import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { JWK } from "jose";
 import { isObject } from "../../model/json.ts";
+import { canParseUrl } from "../../model/url.ts";
 
 export type PublicJwk = JWK;
 
@@ -37,7 +38,7 @@ export function createKeySource(options: KeySourceOptions): KeySource {
   return async ({ alg, kid, jku }) => {
     const pinned = keys.filter((key) => (key.kid ?? kid) === kid && isUsable(key, alg, now()));
     if (pinned.length > 0) return pinned;
-    if (jku === undefined || fetch === undefined || !URL.canParse(jku)) return [];
+    if (jku === undefined || fetch === undefined || !canParseUrl(jku)) return [];
     const { origin, protocol } = new URL(jku);
     // The address is the signer's choice, so that it proves nothing unless its place is trusted.
     if (protocol !== "https:" || !origins.has(origin)) return [];

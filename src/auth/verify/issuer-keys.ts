@@ -2,6 +2,7 @@ import type { CryptoKey, createLocalJWKSet, FlattenedJWSInput, JSONWebKeySet, JW
 import { ProtocolError } from "../../model/errors.ts";
 import { isObject } from "../../model/json.ts";
 import type { Log } from "../../model/ports.ts";
+import { canParseUrl } from "../../model/url.ts";
 import { createGuardedFetch } from "../guarded-fetch/guarded-fetch.ts";
 
 /** How the documents of an authorization server are requested. */
@@ -63,7 +64,7 @@ export async function discoverJwksUrl(fetch: Fetch, issuer: string): Promise<str
     throw new DocumentError(`The metadata of ${issuer} are those of ${JSON.stringify(metadata.issuer)}.`);
   }
   const { jwks_uri: address } = metadata;
-  if (typeof address !== "string" || !URL.canParse(address)) throw new DocumentError(`${issuer} names no keys.`);
+  if (typeof address !== "string" || !canParseUrl(address)) throw new DocumentError(`${issuer} names no keys.`);
   if (issuer.startsWith("https:") && !address.startsWith("https:")) {
     throw new DocumentError(
       `${issuer} serves its keys without TLS, so that anyone on the network path could replace them.`,

@@ -1,5 +1,6 @@
 /** Messages of Slack as posts. */
 
+import { canParseUrl } from "../../model/url.ts";
 import type { Post, PostFile } from "../../wire/channel.ts";
 import { download } from "../download.ts";
 import { findMentions, unescapeText } from "./text.ts";
@@ -80,7 +81,7 @@ export async function toPost(event: SlackMessage, reader: SlackReader): Promise<
 
 function toFile(file: SlackFile, { authorize }: SlackReader): PostFile | undefined {
   const address = file.url_private_download ?? file.url_private;
-  if (address === undefined || file.mode === "tombstone" || !URL.canParse(address)) return undefined;
+  if (address === undefined || file.mode === "tombstone" || !canParseUrl(address)) return undefined;
   return {
     name: file.name ?? "file",
     mediaType: file.mimetype ?? "application/octet-stream",

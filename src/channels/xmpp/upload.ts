@@ -1,6 +1,7 @@
 /** Files by the upload service of the server (XEP-0363). */
 
 import type { Client, xml as createElement, Element } from "@xmpp/client";
+import { canParseUrl } from "../../model/url.ts";
 import { ChannelError, type DraftFile, type PostFile } from "../../wire/channel.ts";
 import { safeFileName } from "../../wire/safe-file-name.ts";
 
@@ -74,12 +75,12 @@ async function createUploadService(
       return { name, url: get };
     },
     toFile(url, name) {
-      const last = URL.canParse(url) ? (new URL(url).pathname.split("/").at(-1) ?? "") : "";
+      const last = canParseUrl(url) ? (new URL(url).pathname.split("/").at(-1) ?? "") : "";
       return {
         name: safeFileName(name === "" ? decodeName(last) : name),
         mediaType: "application/octet-stream",
         async read(limit, signal) {
-          if (!URL.canParse(url) || new URL(url).origin !== origin)
+          if (!canParseUrl(url) || new URL(url).origin !== origin)
             throw new Error("The file is not at the upload service.");
           return await readBounded(await fetch(url, { redirect: "error", signal: signal ?? null }), limit);
         },

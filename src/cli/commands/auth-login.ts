@@ -11,6 +11,7 @@ import {
   type Scheme,
 } from "../../auth/login/security-schemes.ts";
 import type { FetchedCard } from "../../client/card/fetch-card.ts";
+import { canParseUrl } from "../../model/url.ts";
 import { CommandError, usageError } from "../errors.ts";
 import { ifGiven, readInteger } from "../flag-values.ts";
 import type { Output } from "../output.ts";
@@ -255,7 +256,7 @@ async function obtainTokens(
  * of the agent and of the issuer that the user named.
  */
 function createServerFetch(agent: string, issuer: string | undefined): typeof globalThis.fetch {
-  const trusted = issuer !== undefined && URL.canParse(issuer) ? [agent, issuer] : [agent];
+  const trusted = issuer !== undefined && canParseUrl(issuer) ? [agent, issuer] : [agent];
   return createGuardedFetch({
     allowPrivate: isLoopbackOrigin(agent),
     allow: trusted.map((url) => new URL(url).hostname),

@@ -10,6 +10,7 @@ import type { ChosenInterface } from "../../client/options.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { type JsonObject, type JsonValue, omitUndefined } from "../../model/json.ts";
+import { canParseUrl } from "../../model/url.ts";
 import { CommandError, CommandExit, EXIT, usageError } from "../errors.ts";
 import { ifGiven, readChoice } from "../flag-values.ts";
 import { type Output, printJson } from "../output.ts";
@@ -119,7 +120,7 @@ export interface CardSignFlags {
 /** Prints the signed card; earlier signatures by other keys are preserved. */
 export async function cardSign(output: Output, file: string, flags: CardSignFlags): Promise<void> {
   const alg = ifGiven(flags.alg, (text) => readChoice("--alg", text, SIGNING_ALGORITHMS));
-  if (flags.jku !== undefined && !(URL.canParse(flags.jku) && flags.jku.startsWith("https://"))) {
+  if (flags.jku !== undefined && !(canParseUrl(flags.jku) && flags.jku.startsWith("https://"))) {
     throw usageError("--jku must be an https URL: verifiers accept no other.");
   }
   const document = await readCard(file);

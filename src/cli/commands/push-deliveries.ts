@@ -1,6 +1,7 @@
 import { hostname, userInfo } from "node:os";
 import { omitUndefined } from "../../model/json.ts";
 import { type LogFields, NO_METER } from "../../model/ports.ts";
+import { canParseUrl } from "../../model/url.ts";
 import { AuditLog, type AuditOptions, type Operator, toRedeliveryRecord } from "../../server/audit/audit-log.ts";
 import { systemClock } from "../../server/clock-and-ids.ts";
 import { type PendingDelivery, WEBHOOK_ROUTE } from "../../store/contract.ts";
@@ -138,7 +139,7 @@ const timeOf = (milliseconds: number | undefined) =>
 
 /** The query may contain a secret of the task's owner. */
 function withoutQuery(url: string): string {
-  if (!URL.canParse(url)) return url;
+  if (!canParseUrl(url)) return url;
   const { origin, pathname } = new URL(url);
   return origin + pathname;
 }

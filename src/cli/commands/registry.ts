@@ -14,6 +14,7 @@ import type {
 } from "../../client/registry/types.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { isObject, omitUndefined } from "../../model/json.ts";
+import { canParseUrl } from "../../model/url.ts";
 import { CommandError, usageError } from "../errors.ts";
 import { ifGiven, readDuration, readInteger } from "../flag-values.ts";
 import { type Output, printJson } from "../output.ts";
@@ -177,7 +178,7 @@ async function findOne(
 }
 
 function isOf(registry: string, source: string): boolean {
-  return URL.canParse(source) && new URL(source).origin === new URL(registry).origin;
+  return canParseUrl(source) && new URL(source).origin === new URL(registry).origin;
 }
 
 export function registryWatch(output: Output, flags: ClientFlags & { readonly after?: string }): Promise<void> {

@@ -1,3 +1,4 @@
+import { canParseUrl } from "../../model/url.ts";
 import { copyStore } from "../../store/copy/copy-store.ts";
 import { type Output, printResult } from "../output.ts";
 import { field } from "../render/text.ts";
@@ -9,7 +10,7 @@ export interface StoreCopyFlags {
 }
 
 export async function storeCopy(output: Output, { from, to, output: format }: StoreCopyFlags): Promise<void> {
-  for (const spec of [from, to]) if (URL.canParse(spec)) output.addSecret(new URL(spec).password);
+  for (const spec of [from, to]) if (canParseUrl(spec)) output.addSecret(new URL(spec).password);
   const copied = await copyStore(from, to, {
     baseDirectory: process.cwd(),
     onProgress: ({ table, rows }) => {

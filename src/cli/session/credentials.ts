@@ -10,6 +10,7 @@ import { parseGrpcAddress } from "../../client/transport/grpc-channels.ts";
 import { BINDING } from "../../dialects/xiaoyi-http/card.ts";
 import type { AgentCard } from "../../model/card.ts";
 import type { JsonObject } from "../../model/json.ts";
+import { canParseUrl } from "../../model/url.ts";
 import { isLoopback } from "../../wire/loopback.ts";
 import type { Output } from "../output.ts";
 import { flagName } from "../settings/definitions.ts";
@@ -39,7 +40,7 @@ export function agentOrigin(cardUrl: string | undefined, card: AgentCard): strin
   if (cardUrl !== undefined && /^https?:/i.test(cardUrl)) return new URL(cardUrl).origin;
   const [first] = card.supportedInterfaces;
   if (first === undefined) return undefined;
-  if (/^https?:/i.test(first.url) && URL.canParse(first.url)) return new URL(first.url).origin;
+  if (/^https?:/i.test(first.url) && canParseUrl(first.url)) return new URL(first.url).origin;
   const address = parseGrpcAddress(first.url);
   return address && new URL(`${address.secure ? "https" : "http"}://${address.authority}`).origin;
 }
@@ -58,13 +59,13 @@ export function untrustedOrigins(card: AgentCard, cardUrl: string, allowed: read
     const isGrpc = canonicalBinding(protocolBinding) === "GRPC";
     const address = isGrpc ? parseGrpcAddress(url, { cardUrl }) : undefined;
     const target = address === undefined ? url : `${address.secure ? "https" : "http"}://${address.authority}`;
-    if (URL.canParse(target) && !mayHaveCredentials({ url, address })) others.add(new URL(target).origin);
+    if (canParseUrl(target) && !mayHaveCredentials({ url, address })) others.add(new URL(target).origin);
   }
   return [...others];
 }
 
 export function isLoopbackOrigin(url: string): boolean {
-  return URL.canParse(url) && isLoopback(new URL(url).hostname);
+  return canParseUrl(url) && isLoopback(new URL(url).hostname);
 }
 
 export interface StoredLogin {
@@ -96,7 +97,7 @@ export async function loadStoredLogin(
     onSecret: (secret) => output.addSecret(secret),
   });
   // The file may have been edited by hand: entries that are not origins are ignored.
-  const origins = known.origins.filter((text) => URL.canParse(text) && /^https?:/i.test(text));
+  const origins = known.origins.filter((text) => canParseUrl(text) && /^https?:/i.test(text));
   return { provider, schemes, origins };
 }
 

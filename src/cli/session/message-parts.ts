@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { basename, extname } from "node:path";
 import type { JsonValue } from "../../model/json.ts";
 import type { Part } from "../../model/message.ts";
+import { canParseUrl } from "../../model/url.ts";
 import { usageError } from "../errors.ts";
 
 /** A part given as a flag. */
@@ -72,7 +73,7 @@ async function readData(value: string, read: InputReader): Promise<JsonValue> {
 }
 
 function isWebUrl(value: string): boolean {
-  return /^https?:\/\//i.test(value) && URL.canParse(value);
+  return /^https?:\/\//i.test(value) && canParseUrl(value);
 }
 
 function urlPart(url: string, given: { mediaType: string } | undefined): Part {

@@ -8,6 +8,7 @@ import { parseGrpcAddress } from "../../client/transport/grpc-channels.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { EXTENSIONS } from "../../model/extensions.ts";
 import { omitUndefined } from "../../model/json.ts";
+import { canParseUrl } from "../../model/url.ts";
 import { isLoopback } from "../../wire/loopback.ts";
 import { CommandError, usageError } from "../errors.ts";
 import type { Output } from "../output.ts";
@@ -177,7 +178,7 @@ function isMissing(error: ConnectionError): boolean {
 function resolveInterfaceUrls(card: AgentCard, base: string): AgentCard {
   const supportedInterfaces = card.supportedInterfaces.map((entry) => {
     const { protocolBinding, url } = entry;
-    if (canonicalBinding(protocolBinding) === "GRPC" || URL.canParse(url) || !URL.canParse(url, base)) return entry;
+    if (canonicalBinding(protocolBinding) === "GRPC" || canParseUrl(url) || !canParseUrl(url, base)) return entry;
     return { ...entry, url: new URL(url, base).href };
   });
   return { ...card, supportedInterfaces };
@@ -312,7 +313,7 @@ function createQueryFetch(
 }
 
 function originOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).origin : "";
+  return canParseUrl(url) ? new URL(url).origin : "";
 }
 
 function disableCertificateChecks(session: Session): void {
@@ -339,7 +340,7 @@ function endpointOf({ binding, url }: ChosenInterface, cardUrl: string | undefin
     const address = parseGrpcAddress(url, { cardUrl });
     return address && { hostname: address.authority.replace(/:\d+$/, ""), secure: address.secure };
   }
-  if (!URL.canParse(url)) return undefined;
+  if (!canParseUrl(url)) return undefined;
   const { hostname, protocol } = new URL(url);
   return { hostname, secure: protocol !== "http:" };
 }

@@ -1,6 +1,7 @@
 import { DIALECT_NAMES } from "../../client/dialect-names.ts";
 import { SIGNATURE_POLICIES } from "../../client/options.ts";
 import { isObject, type JsonObject } from "../../model/json.ts";
+import { canParseUrl } from "../../model/url.ts";
 import { isLoopback } from "../../wire/loopback.ts";
 import { usageError } from "../errors.ts";
 import { readChoice, readDuration, readHttpUrl } from "../flag-values.ts";
@@ -258,7 +259,7 @@ function readVersion(flag: string, text: string): string {
 }
 
 function readOrigin(flag: string, text: string): string {
-  if (/^https?:\/\//i.test(text) && URL.canParse(text) && new URL(text).pathname === "/") return new URL(text).origin;
+  if (/^https?:\/\//i.test(text) && canParseUrl(text) && new URL(text).pathname === "/") return new URL(text).origin;
   throw usageError(`${flag} must look like https://host or https://host:port, not "${text}".`);
 }
 

@@ -3,6 +3,7 @@
 import { statSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { fileURLToPath } from "node:url";
+import { canParseUrl } from "../../model/url.ts";
 import { isLoopback } from "../../wire/loopback.ts";
 import { ConnectionError } from "../errors.ts";
 
@@ -29,7 +30,7 @@ export function locateCard(target: string): CardLocation {
 }
 
 function hostOf(target: string): string {
-  return URL.canParse(`http://${target}`) ? new URL(`http://${target}`).hostname : "";
+  return canParseUrl(`http://${target}`) ? new URL(`http://${target}`).hostname : "";
 }
 
 function webLocation(address: string): CardLocation {
@@ -41,7 +42,7 @@ function isFile(path: string): boolean {
 }
 
 function cardUrls(target: string): readonly [string, ...string[]] {
-  if (!URL.canParse(target)) throw invalidTargetError(target);
+  if (!canParseUrl(target)) throw invalidTargetError(target);
   const url = new URL(target);
   url.hash = "";
   if (url.pathname.endsWith(".json")) return [url.href];

@@ -3,6 +3,7 @@
 import type { CallableDialect, ExchangeCalling, RpcCalling } from "../../dialects/contract.ts";
 import type { AgentCard, AgentInterface } from "../../model/card.ts";
 import { omitUndefined } from "../../model/json.ts";
+import { canParseUrl } from "../../model/url.ts";
 import {
   DIALECTS,
   findBinding,
@@ -87,11 +88,11 @@ function toCandidate(
 }
 
 function absoluteUrl(url: string, base: string | undefined): string | undefined {
-  if (!URL.canParse(url, base)) return undefined;
+  if (!canParseUrl(url, base)) return undefined;
   const { href, protocol } = new URL(url, base);
   if (protocol !== "http:" && protocol !== "https:") return undefined;
   // The URL as written in the card, not normalised: a trailing slash may matter to the server.
-  return URL.canParse(url) ? url : href;
+  return canParseUrl(url) ? url : href;
 }
 
 function describeInterface(entry: AgentInterface): string {

@@ -6,6 +6,7 @@ import type { CardVerification } from "../../auth/signatures/verify-card.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
+import { canParseUrl } from "../../model/url.ts";
 import type { ExchangeAnswer, ExchangeCall, Exchanger } from "../../wire/exchange.ts";
 import { JsonParseError, parseJson } from "../../wire/parse-json.ts";
 import { createRetryBackoff, isTransient, joinSignals, retryDelay, sleep } from "../call/retry.ts";
@@ -214,7 +215,7 @@ async function readCardFile(path: string, wish: RequiredDialect): Promise<Fetche
 }
 
 function parseCard(raw: string, where: string, wish: RequiredDialect): FetchedCard["card"] {
-  const shown = URL.canParse(where) ? redactUrl(where) : where;
+  const shown = canParseUrl(where) ? redactUrl(where) : where;
   let value: unknown;
   try {
     value = parseJson(raw);
@@ -222,7 +223,7 @@ function parseCard(raw: string, where: string, wish: RequiredDialect): FetchedCa
     if (!(cause instanceof JsonParseError)) throw cause;
     throw new NotACardError(`The document at ${shown} is not an agent card: ${cause.message}`, cause);
   }
-  return toCard(value, shown, { ...wish, cardUrl: URL.canParse(where) ? where : undefined });
+  return toCard(value, shown, { ...wish, cardUrl: canParseUrl(where) ? where : undefined });
 }
 
 /** Decodes a card; `where` is for the error message. */

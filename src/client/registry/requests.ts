@@ -2,6 +2,7 @@
 
 import { createTlsFetch } from "../../auth/login/client-certificate.ts";
 import { isObject, type JsonObject, type JsonValue, omitUndefined } from "../../model/json.ts";
+import { canParseUrl } from "../../model/url.ts";
 import type { ExchangeAnswer, ExchangeCall, Exchanger } from "../../wire/exchange.ts";
 import { JsonParseError, parseJson } from "../../wire/parse-json.ts";
 import { createRetryBackoff, isTransient, sleep } from "../call/retry.ts";
@@ -42,7 +43,7 @@ export interface RegistryRequests {
  * with others, right there.
  */
 function basesOf(address: string): readonly [string, ...string[]] {
-  if (!/^https?:\/\//i.test(address) || !URL.canParse(address)) {
+  if (!/^https?:\/\//i.test(address) || !canParseUrl(address)) {
     throw new TypeError(`"${address}" is not the address of a registry: it must be an http or https URL.`);
   }
   const url = new URL(address);

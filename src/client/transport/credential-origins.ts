@@ -3,6 +3,7 @@
  * host.
  */
 
+import { canParseUrl } from "../../model/url.ts";
 import type { ExchangeAnswer, ExchangeCall, Exchanger } from "../../wire/exchange.ts";
 import { carrierError, createFetchExchanger } from "../../wire/fetch-exchange.ts";
 import { isLoopback } from "../../wire/loopback.ts";
@@ -61,7 +62,7 @@ function sameHost(one: Origin, other: Origin): boolean {
 }
 
 function parseOrigin(url: string): Origin | undefined {
-  if (!URL.canParse(url)) return undefined;
+  if (!canParseUrl(url)) return undefined;
   const { hostname, port, protocol } = new URL(url);
   if (protocol !== "http:" && protocol !== "https:") return undefined;
   const secure = protocol === "https:";
@@ -143,7 +144,7 @@ async function follow(
 
 /** `fetch` rejects `user:password@` in a URL, so it is sent as the equivalent header. */
 function moveUserInfoToHeader(call: ExchangeCall): ExchangeCall {
-  if (!URL.canParse(call.url)) return call;
+  if (!canParseUrl(call.url)) return call;
   const parsed = new URL(call.url);
   if (parsed.username === "" && parsed.password === "") return call;
   const pair = `${decodeURIComponent(parsed.username)}:${decodeURIComponent(parsed.password)}`;
@@ -155,7 +156,7 @@ function moveUserInfoToHeader(call: ExchangeCall): ExchangeCall {
 }
 
 function redirectCall(call: ExchangeCall, status: number, location: string): ExchangeCall {
-  if (!URL.canParse(location, call.url)) {
+  if (!canParseUrl(location, call.url)) {
     throw new RedirectError("it redirected to an address that is not a URL", "Check the address.");
   }
   const from = new URL(call.url);

@@ -2,6 +2,7 @@
 
 import type { ChannelCredentials, ChannelOptions, Client, VerifyOptions } from "@grpc/grpc-js";
 import { type ClientTlsOptions, trustedAuthorities } from "../../auth/login/client-certificate.ts";
+import { canParseUrl } from "../../model/url.ts";
 import { NotConnectedError } from "../../wire/exchange.ts";
 import { isLoopback } from "../../wire/loopback.ts";
 
@@ -129,7 +130,7 @@ export function parseGrpcAddress(url: string, options: GrpcAddressOptions = {}):
   if (scheme === undefined ? url.startsWith("/") : GRPC_SCHEMES[scheme] === undefined) return undefined;
   // `URL` validates and lower-cases hosts only for special schemes.
   const spelt = `http://${scheme === undefined ? url : url.slice(scheme.length + 2)}`;
-  if (!URL.canParse(spelt)) return undefined;
+  if (!canParseUrl(spelt)) return undefined;
   const { hostname, port, pathname } = new URL(spelt);
   if (scheme === undefined && pathname !== "/") return undefined;
   const isLocal = isLoopback(hostname);

@@ -1,4 +1,5 @@
 /** Traces requests and responses for debugging, with secrets redacted. */
+import { canParseUrl } from "../../model/url.ts";
 import type { ExchangeAnswer, ExchangeCall } from "../../wire/exchange.ts";
 import type { RpcMetadata } from "../../wire/rpc.ts";
 import type { ExchangeTrace } from "../options.ts";
@@ -76,7 +77,7 @@ function redactBody(body: string): string {
 }
 
 function redactTracedUrl(url: string): string {
-  if (!URL.canParse(url)) return "an invalid URL";
+  if (!canParseUrl(url)) return "an invalid URL";
   const shown = new URL(url);
   shown.username = "";
   shown.password = "";

@@ -4,6 +4,7 @@ import { ProtocolError } from "../../model/errors.ts";
 import { isObject } from "../../model/json.ts";
 import { type Loss, NO_LOSSES, toLoss } from "../../model/loss.ts";
 import type { Operation, SendConfiguration } from "../../model/operation.ts";
+import { canParseUrl } from "../../model/url.ts";
 import type { ExchangeCall } from "../../wire/exchange.ts";
 import type { CallTarget, ExchangeCalling } from "../contract.ts";
 import { asGet, decodeEnvelope, decodeFrameEnvelope, jsonRpcBody, jsonRpcCall } from "../shared/http/calling.ts";
@@ -91,7 +92,7 @@ export const jsonRpcCalling: JsonRpcCalling = {
   },
 
   alternative(call) {
-    if (call.body !== EXTENDED_CARD_REQUEST || !URL.canParse(call.url)) return undefined;
+    if (call.body !== EXTENDED_CARD_REQUEST || !canParseUrl(call.url)) return undefined;
     return asGet({ ...call, url: new URL("agent/authenticatedExtendedCard", parentOf(call.url)).href });
   },
 

@@ -6,6 +6,7 @@ import type {
   SendInput,
   TaskPushNotificationConfig,
 } from "../../model/operation.ts";
+import { canParseUrl } from "../../model/url.ts";
 import { type DeliveryQuery, type DeliveryRegistration, WEBHOOK_ROUTE } from "../../store/contract.ts";
 import { KeyedMutex } from "../concurrency.ts";
 import type { Deliveries } from "../deliveries/deliveries.ts";
@@ -185,7 +186,7 @@ function toLimit(pageSize: number | undefined): number {
 function checkUrl(field: string, url: string): void {
   checkLength(field, url, MAX_URL_LENGTH);
   // The parser forgives blanks and missing slashes; a receiver that was registered by mistake would never say so.
-  if (!/^https?:\/\/[^\s\\]+$/i.test(url) || !URL.canParse(url)) throw invalidParams(field, "not an http or https URL");
+  if (!/^https?:\/\/[^\s\\]+$/i.test(url) || !canParseUrl(url)) throw invalidParams(field, "not an http or https URL");
   const { username, password } = new URL(url);
   if (username !== "" || password !== "") {
     throw invalidParams(field, "contains credentials; give them in authentication, which is never read back");

@@ -1,3 +1,4 @@
+import { canParseUrl } from "../../model/url.ts";
 import { isLoopback as isLoopbackHost } from "../../wire/loopback.ts";
 
 /**
@@ -34,7 +35,7 @@ export function isLoopback(host: string): boolean {
 /** The host by which other machines reach a server, its own or that of a proxy; undefined if none can. */
 export function externallyReachableHost(host: string, publicUrl: string | undefined): string | undefined {
   if (!isLoopback(host)) return host;
-  if (publicUrl === undefined || !URL.canParse(publicUrl)) return undefined;
+  if (publicUrl === undefined || !canParseUrl(publicUrl)) return undefined;
   const name = hostNameOf(new URL(publicUrl).hostname);
   return isLoopback(name) ? undefined : name;
 }

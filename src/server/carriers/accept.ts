@@ -5,6 +5,7 @@ import type { Duplex } from "node:stream";
 import type { AcceptedConnections, ConnectionRefusal, Conversation } from "../../dialects/carrier.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { Clock, Log } from "../../model/ports.ts";
+import { canParseUrl } from "../../model/url.ts";
 import { GOING_AWAY } from "../../wire/connection.ts";
 import type { Link } from "../../wire/link.ts";
 import { createWebSocketAcceptor } from "../../wire/websocket-link.ts";
@@ -111,7 +112,7 @@ const HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
 function originOf({ headers: { host }, socket }: IncomingMessage): string | undefined {
   const scheme = "encrypted" in socket && socket.encrypted === true ? "https" : "http";
   const named = `${scheme}://${host}`;
-  if (host !== undefined && HOST.test(host) && URL.canParse(named)) return named;
+  if (host !== undefined && HOST.test(host) && canParseUrl(named)) return named;
   const { localAddress, localPort } = socket;
   if (localAddress === undefined || localPort === undefined) return undefined;
   const address = localAddress.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");

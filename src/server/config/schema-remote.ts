@@ -4,6 +4,7 @@ import { isKeyHeader } from "../../auth/verify/verifiers.ts";
 import { DIALECT_NAMES } from "../../client/dialect-names.ts";
 import { parseReference } from "../../client/registry/reference.ts";
 import { parsePeerAddress } from "../../dialects/a2a-lite/address.ts";
+import { canParseUrl } from "../../model/url.ts";
 import { optional, text } from "../../yaml/value-types.ts";
 
 const ADDRESS_ERROR = "must be an http or https address without login";
@@ -14,7 +15,7 @@ const address = z
 const ORIGIN_ERROR = "must be an origin such as https://api.example.com";
 const origin = z
   .url({ protocol: /^https?$/, error: ORIGIN_ERROR })
-  .refine((url) => URL.canParse(url) && new URL(url).origin === url.replace(/\/$/, "").toLowerCase(), {
+  .refine((url) => canParseUrl(url) && new URL(url).origin === url.replace(/\/$/, "").toLowerCase(), {
     error: ORIGIN_ERROR,
   });
 

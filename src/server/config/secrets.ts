@@ -1,4 +1,5 @@
 import { type AuthOptions, secretsOf } from "../../auth/verify/create-authenticator.ts";
+import { canParseUrl } from "../../model/url.ts";
 import { isSecretName } from "../logging/redact.ts";
 import type { AgentSource, DragomanConfig } from "./config.ts";
 import type { RemoteCredentials } from "./schema-remote.ts";
@@ -24,7 +25,7 @@ export function collectSecrets({ auth = {}, push, store, cluster, ...sections }:
 
 /** Of a URL, as it is written there and as it is meant. */
 function passwordsOf(url: unknown): readonly string[] {
-  if (typeof url !== "string" || !URL.canParse(url)) return [];
+  if (typeof url !== "string" || !canParseUrl(url)) return [];
   const { password, searchParams } = new URL(url);
   const inQuery = searchParams.get("password") ?? "";
   return [password, decodeText(password), inQuery].filter((secret) => secret !== "");

@@ -4,6 +4,7 @@ import { z } from "zod";
 import { hasUserInfo } from "../../auth/verify/jwt.ts";
 import { SIGNATURE_POLICIES } from "../../client/options.ts";
 import { formatDuration } from "../../model/duration.ts";
+import { canParseUrl } from "../../model/url.ts";
 import { VISIBILITIES } from "../../registry/entry.ts";
 import { DEFAULT_REGISTRY_LIMITS } from "../../registry/registry.ts";
 import { count, optional, text, wait } from "../../yaml/value-types.ts";
@@ -20,7 +21,7 @@ const base = z
 const ORIGIN_ERROR = "must be an https origin such as https://keys.example.com";
 const origin = z
   .url({ protocol: /^https$/, error: ORIGIN_ERROR })
-  .refine((url) => URL.canParse(url) && new URL(url).origin === url.replace(/\/$/, "").toLowerCase(), {
+  .refine((url) => canParseUrl(url) && new URL(url).origin === url.replace(/\/$/, "").toLowerCase(), {
     error: ORIGIN_ERROR,
   });
 

@@ -5,6 +5,7 @@ import { parsePublicKeys } from "../../auth/signatures/keys.ts";
 import type { HttpServing } from "../../dialects/contract.ts";
 import { ANONYMOUS } from "../../model/caller.ts";
 import type { Clock, IdGenerator, Log, Meter } from "../../model/ports.ts";
+import { canParseUrl } from "../../model/url.ts";
 import { createCardSource, MAX_CARD_BYTES, type TrustOptions } from "../../registry/card-source.ts";
 import { REGISTRY_MEDIA_TYPE, toCatalogEntry } from "../../registry/catalog.ts";
 import type { RegistryRecords } from "../../registry/changes.ts";
@@ -149,7 +150,7 @@ function createServerEntries(unlisted: readonly string[], parts: RegistryParts) 
       return Array.from(services, ([name, service]) => entryOf(name, service, statuses));
     },
     findByUrl(url: string): RegistryEntry | undefined {
-      if (!URL.canParse(url)) return undefined;
+      if (!canParseUrl(url)) return undefined;
       const base = new URL(url).href.replace(/\/\.well-known\/agent(?:-card)?\.json$/, "").replace(/\/+$/, "");
       const name =
         [...services.keys()].find((one) => urlOf(one) === base) ?? (base === baseUrl() ? defaultName : undefined);

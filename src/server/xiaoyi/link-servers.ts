@@ -3,6 +3,7 @@
 import { isIP } from "node:net";
 import { signedHeaders } from "../../dialects/xiaoyi/signature.ts";
 import { DIALECT_NAME } from "../../dialects/xiaoyi-link/index.ts";
+import { canParseUrl } from "../../model/url.ts";
 import type { TlsVerifyOptions } from "../../wire/tls.ts";
 import { isLocalUrl } from "./trusted-exchanger.ts";
 
@@ -65,7 +66,7 @@ export function linkServersOf({
 
 /** Unencrypted only on this machine. */
 export function isLinkUrl(url: string): boolean {
-  if (!URL.canParse(url)) return false;
+  if (!canParseUrl(url)) return false;
   const { protocol } = new URL(url);
   return protocol === "wss:" || (protocol === "ws:" && isLocalUrl(url));
 }

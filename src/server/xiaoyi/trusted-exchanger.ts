@@ -2,6 +2,7 @@
 
 import { createGuardedFetch } from "../../auth/guarded-fetch/guarded-fetch.ts";
 import { createUploader, type UploadAccount, type UploadFile } from "../../dialects/xiaoyi/upload.ts";
+import { canParseUrl } from "../../model/url.ts";
 import type { Exchanger } from "../../wire/exchange.ts";
 import { createFetchExchanger } from "../../wire/fetch-exchange.ts";
 import { isLoopback } from "../access/loopback.ts";
@@ -12,12 +13,12 @@ export function createTrustedExchanger(maxBodyBytes: number): Exchanger {
 }
 
 export function isLocalUrl(url: string): boolean {
-  return URL.canParse(url) && isLoopback(new URL(url).hostname);
+  return canParseUrl(url) && isLoopback(new URL(url).hostname);
 }
 
 /** Unencrypted only on this machine. */
 export function isSafeUrl(url: string): boolean {
-  if (!URL.canParse(url)) return false;
+  if (!canParseUrl(url)) return false;
   const { protocol } = new URL(url);
   return protocol === "https:" || (protocol === "http:" && isLocalUrl(url));
 }

@@ -10,6 +10,7 @@ import {
   randomPKCECodeVerifier,
   randomState,
 } from "openid-client";
+import { canParseUrl } from "../../../model/url.ts";
 import { LoginError, type OAuthCredential } from "../contract.ts";
 import type { AuthorizationServer } from "./authorization-server.ts";
 import { requestParameters, type TokenRequest, toCredential } from "./tokens.ts";
@@ -37,7 +38,7 @@ export async function listenOnLoopback({ port = 0, signal, state }: LoopbackOpti
   answer.catch(() => {});
   const server = createServer((request, response) => {
     const base = `http://${HOST}:${(server.address() as AddressInfo).port}`;
-    const url = new URL(URL.canParse(request.url ?? "", base) ? (request.url ?? "") : "/", base);
+    const url = new URL(canParseUrl(request.url ?? "", base) ? (request.url ?? "") : "/", base);
     if (request.method !== "GET" || url.pathname !== PATH) return respond(response, 404, "Not found.");
     if (url.searchParams.get("state") !== state) return respond(response, 400, "This login was not started here.");
     const failed = url.searchParams.has("error");

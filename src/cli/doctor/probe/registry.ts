@@ -4,6 +4,7 @@ import { createGuardedFetch } from "../../../auth/guarded-fetch/guarded-fetch.ts
 import { readCard } from "../../../client/dialects.ts";
 import type { AgentCard } from "../../../model/card.ts";
 import { fieldsOf, listOf } from "../../../model/json.ts";
+import { canParseUrl } from "../../../model/url.ts";
 import type { Output } from "../../output.ts";
 import { loadStoredLogin } from "../../session/credentials.ts";
 
@@ -72,7 +73,7 @@ export function bareHost(hostname: string): string {
 /** None for an entry that is not an agent, such as another registry. */
 function toEntry(value: unknown): readonly RegistryEntry[] {
   const { data, displayName, id, metadata, url, version } = fieldsOf(value);
-  const card = typeof url === "string" && URL.canParse(url) ? url : readCard(data);
+  const card = typeof url === "string" && canParseUrl(url) ? url : readCard(data);
   if (typeof id !== "string" || card === undefined) return [];
   const text = (given: unknown) => (typeof given === "string" ? given : "");
   const isOwn = fieldsOf(metadata).source === "server";

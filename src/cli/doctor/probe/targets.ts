@@ -4,6 +4,7 @@ import { createGuardedFetch } from "../../../auth/guarded-fetch/guarded-fetch.ts
 import { classifyAddress, parseAddress } from "../../../auth/guarded-fetch/target-policy.ts";
 import { parseGrpcAddress } from "../../../client/transport/grpc-channels.ts";
 import type { AgentCard, AgentInterface } from "../../../model/card.ts";
+import { canParseUrl } from "../../../model/url.ts";
 import { mayCallGrpc, openRemote } from "../../../server/config/build-remote.ts";
 import type { DragomanConfig } from "../../../server/config/index.ts";
 import { isLoopback, LOOPBACK_TARGETS } from "../../../wire/loopback.ts";
@@ -97,7 +98,7 @@ function createForeignFetch(
   const atRegistry = createGuardedFetch({ allow: [bareHost(hostname)], maxRedirects: 0 });
   return (input, init) => {
     const url = input instanceof Request ? input.url : String(input);
-    return (URL.canParse(url) && new URL(url).origin === origin ? atRegistry : guarded)(input, init);
+    return (canParseUrl(url) && new URL(url).origin === origin ? atRegistry : guarded)(input, init);
   };
 }
 
@@ -105,7 +106,7 @@ function createForeignFetch(
 function mayCallForeign(entry: AgentInterface, cardUrl: string | undefined, allowLoopback: boolean): boolean {
   const authority = grpcAuthority(entry, cardUrl);
   if (authority === undefined) return true;
-  if (!URL.canParse(`http://${authority}`)) return false;
+  if (!canParseUrl(`http://${authority}`)) return false;
   const { hostname } = new URL(`http://${authority}`);
   if (allowLoopback && isLoopback(hostname)) return true;
   const address = parseAddress(hostname);

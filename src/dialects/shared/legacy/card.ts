@@ -2,6 +2,7 @@
 
 import type { AgentCard, AgentInterface, AgentSkill, SecurityRequirement } from "../../../model/card.ts";
 import { isObject, type JsonObject, omitUndefined } from "../../../model/json.ts";
+import { canParseUrl } from "../../../model/url.ts";
 import type { CardReader } from "../../contract.ts";
 import { objectsIn, oncePerCard, textIn, textsIn } from "../cards.ts";
 
@@ -153,10 +154,10 @@ const WELL_KNOWN = "/.well-known/";
 function addressIn(card: JsonObject, cardUrl: string | undefined): string | undefined {
   const url = textIn(card.url) ?? listedAddress(card.supportedInterfaces);
   if (url !== undefined) {
-    if (URL.canParse(url)) return url;
-    return cardUrl !== undefined && URL.canParse(url, cardUrl) ? new URL(url, cardUrl).href : undefined;
+    if (canParseUrl(url)) return url;
+    return cardUrl !== undefined && canParseUrl(url, cardUrl) ? new URL(url, cardUrl).href : undefined;
   }
-  if (textIn(card.name) === undefined || cardUrl === undefined || !URL.canParse(cardUrl)) return undefined;
+  if (textIn(card.name) === undefined || cardUrl === undefined || !canParseUrl(cardUrl)) return undefined;
   const end = cardUrl.indexOf(WELL_KNOWN);
   return end === -1 ? undefined : cardUrl.slice(0, end);
 }

@@ -10,6 +10,7 @@ import { type Language, type PhoneTextName, phoneText } from "../../../dialects/
 import type { FileIntake } from "../../../dialects/xiaoyi/ports.ts";
 import { isRawPart, isUrlPart, type Message, type Part, type RawPart, type UrlPart } from "../../../model/message.ts";
 import type { Log } from "../../../model/ports.ts";
+import { canParseUrl } from "../../../model/url.ts";
 import type { FileStore, StoredFile } from "./file-store.ts";
 
 interface FileIntakeOptions {
@@ -190,7 +191,7 @@ function nameOf(part: RawPart | UrlPart): string {
 }
 
 function parseUrl(url: string): URL | undefined {
-  return URL.canParse(url) ? new URL(url) : undefined;
+  return canParseUrl(url) ? new URL(url) : undefined;
 }
 
 function decodePath(text: string): string {
