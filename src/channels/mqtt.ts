@@ -1,6 +1,6 @@
 import type { IPublishPacket, MqttClient } from "mqtt";
 import { z } from "zod";
-import { canParseUrl } from "../model/url.ts";
+import { canParseUrl, parseUrl } from "../model/url.ts";
 import { type Channel, type ChannelAbilities, ChannelError, type Post } from "../wire/channel.ts";
 import { ABNORMAL_CLOSURE } from "../wire/connection.ts";
 import { DialError } from "../wire/dial-error.ts";
@@ -60,7 +60,7 @@ export const mqtt: Network<MqttSettings> = {
   title: "MQTT",
   packages: ["mqtt"],
   settings,
-  account: ({ name, url }) => `${name}@${canParseUrl(url) ? new URL(url).host : ""}`,
+  account: ({ name, url }) => `${name}@${parseUrl(url)?.host ?? ""}`,
   secrets: ({ password, url }) => [
     ...(password === undefined ? [] : [password]),
     ...(canParseUrl(url) && new URL(url).password !== "" ? [new URL(url).password] : []),

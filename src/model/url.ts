@@ -1,9 +1,15 @@
-/** As `URL.canParse`, which in Node 20 is false for URLs with letters such as ü as soon as it is called often. */
-export function canParseUrl(url: string, base?: string): boolean {
+/**
+ * Undefined if it is not a URL. Not `URL.canParse`, which in Node 20 is false for URLs with letters such as ü
+ * as soon as it is called often.
+ */
+export function parseUrl(url: string, base?: string): URL | undefined {
   try {
-    new URL(url, base);
-    return true;
+    return new URL(url, base);
   } catch {
-    return false;
+    return undefined;
   }
+}
+
+export function canParseUrl(url: string, base?: string): boolean {
+  return parseUrl(url, base) !== undefined;
 }

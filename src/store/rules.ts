@@ -1,5 +1,5 @@
 import { isInterrupted, isTerminal, STATE_CLASS, type Task, type TaskState, type TaskStatus } from "../model/task.ts";
-import { canParseUrl } from "../model/url.ts";
+import { parseUrl } from "../model/url.ts";
 import {
   type AcceptedWrite,
   type Append,
@@ -70,7 +70,7 @@ export interface DeliveryState {
 /** What deliveries of one lane share is a bound. Addresses were checked long before; what is not a URL has no host. */
 export function laneOf({ route, address }: Pick<DeliveryRegistration, "route" | "address">): string {
   if (route !== WEBHOOK_ROUTE) return route;
-  return canParseUrl(address) ? new URL(address).host : "";
+  return parseUrl(address)?.host ?? "";
 }
 
 export function groupOf(route: string): DeliveryGroup {

@@ -1,7 +1,7 @@
 /** Files by the upload service of the server (XEP-0363). */
 
 import type { Client, xml as createElement, Element } from "@xmpp/client";
-import { canParseUrl } from "../../model/url.ts";
+import { canParseUrl, parseUrl } from "../../model/url.ts";
 import { ChannelError, type DraftFile, type PostFile } from "../../wire/channel.ts";
 import { safeFileName } from "../../wire/safe-file-name.ts";
 
@@ -75,7 +75,7 @@ async function createUploadService(
       return { name, url: get };
     },
     toFile(url, name) {
-      const last = canParseUrl(url) ? (new URL(url).pathname.split("/").at(-1) ?? "") : "";
+      const last = parseUrl(url)?.pathname.split("/").at(-1) ?? "";
       return {
         name: safeFileName(name === "" ? decodeName(last) : name),
         mediaType: "application/octet-stream",

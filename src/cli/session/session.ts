@@ -8,7 +8,7 @@ import { parseGrpcAddress } from "../../client/transport/grpc-channels.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { EXTENSIONS } from "../../model/extensions.ts";
 import { omitUndefined } from "../../model/json.ts";
-import { canParseUrl } from "../../model/url.ts";
+import { canParseUrl, parseUrl } from "../../model/url.ts";
 import { isLoopback } from "../../wire/loopback.ts";
 import { CommandError, usageError } from "../errors.ts";
 import type { Output } from "../output.ts";
@@ -313,7 +313,7 @@ function createQueryFetch(
 }
 
 function originOf(url: string): string {
-  return canParseUrl(url) ? new URL(url).origin : "";
+  return parseUrl(url)?.origin ?? "";
 }
 
 function disableCertificateChecks(session: Session): void {

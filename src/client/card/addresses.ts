@@ -3,7 +3,7 @@
 import { statSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { fileURLToPath } from "node:url";
-import { canParseUrl } from "../../model/url.ts";
+import { canParseUrl, parseUrl } from "../../model/url.ts";
 import { isLoopback } from "../../wire/loopback.ts";
 import { ConnectionError } from "../errors.ts";
 
@@ -30,7 +30,7 @@ export function locateCard(target: string): CardLocation {
 }
 
 function hostOf(target: string): string {
-  return canParseUrl(`http://${target}`) ? new URL(`http://${target}`).hostname : "";
+  return parseUrl(`http://${target}`)?.hostname ?? "";
 }
 
 function webLocation(address: string): CardLocation {

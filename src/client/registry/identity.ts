@@ -1,7 +1,7 @@
 /** The members by which others recognise an agent: its name, who provides it, and the hosts it is called at. */
 
 import type { AgentCard } from "../../model/card.ts";
-import { canParseUrl } from "../../model/url.ts";
+import { parseUrl } from "../../model/url.ts";
 import type { RegistryEntry } from "./types.ts";
 
 export interface AgentIdentity {
@@ -52,6 +52,5 @@ export function isHeldBack({ metadata }: RegistryEntry): boolean {
 
 /** Interfaces of gRPC may be `host:port`, without a scheme. */
 export function hostOf(url: string): URL | undefined {
-  const absolute = /^[a-z][a-z0-9+.-]*:\/\//i.test(url) ? url : `https://${url}`;
-  return canParseUrl(absolute) ? new URL(absolute) : undefined;
+  return parseUrl(/^[a-z][a-z0-9+.-]*:\/\//i.test(url) ? url : `https://${url}`);
 }

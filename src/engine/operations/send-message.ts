@@ -75,8 +75,8 @@ export class SendHandler {
       return toMessageStream(message, onEnd);
     }
     live.show();
-    // Until the task is written the caller can still be refused; later its stream could only break off. What the agent said
-    // at once comes with the task: two small writes cost both sides more than one.
+    // Until the task is written the caller can still be refused; later its stream could only break off. Events that the agent
+    // yields at once are sent with the task: two small writes cost both sides more than one.
     const written = live.whenFlushed().catch((error: unknown) => {
       if (!live.isHandedOver) throw error;
     });

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import pg from "pg";
 import type { Log } from "../../model/ports.ts";
-import { canParseUrl } from "../../model/url.ts";
+import { parseUrl } from "../../model/url.ts";
 import { StoreError } from "../errors.ts";
 import { isRefusedStartup, sqlStateOf, toStoreError } from "./errors.ts";
 
@@ -67,7 +67,7 @@ const PREPARED_ELSEWHERE: ReadonlySet<string | undefined> = new Set(["26000", "4
 
 /** Reads `postgres://user:password@host:port/database?schema=name`. Throws without repeating the password. */
 function parseStoreUrl(spec: string, setting = "The store"): StoreUrl {
-  const url = canParseUrl(spec) ? new URL(spec) : undefined;
+  const url = parseUrl(spec);
   if (url === undefined || !/^postgres(ql)?:$/.test(url.protocol)) {
     throw new StoreError("unavailable", `${setting} is not a valid URL; write postgres://user@host:5432/database.`);
   }

@@ -12,7 +12,7 @@ import {
   None,
   type ServerMetadata,
 } from "openid-client";
-import { canParseUrl } from "../../../model/url.ts";
+import { parseUrl } from "../../../model/url.ts";
 import { isLoopback } from "../../../wire/loopback.ts";
 import { GuardedFetchError } from "../../guarded-fetch/errors.ts";
 import { LoginError, type OAuthClient } from "../contract.ts";
@@ -118,7 +118,7 @@ function withoutSlash(url: string): string {
 
 function checkEndpoint(name: string, url: string | undefined, { allowLoopback }: ServerOptions): void {
   if (url === undefined) return;
-  const { hostname, protocol } = canParseUrl(url) ? new URL(url) : { hostname: "", protocol: "" };
+  const { hostname, protocol } = parseUrl(url) ?? { hostname: "", protocol: "" };
   if (protocol === "https:" || (protocol === "http:" && allowLoopback && isLoopback(hostname))) return;
   throw new LoginError("untrusted", `The ${name} of the authorization server must be https.`);
 }

@@ -3,7 +3,7 @@
 import type { AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentSkill } from "../../../model/card.ts";
 import { isObject, type JsonObject, omitUndefined } from "../../../model/json.ts";
 import { type Loss, type Lossy, toLoss } from "../../../model/loss.ts";
-import { canParseUrl } from "../../../model/url.ts";
+import { parseUrl } from "../../../model/url.ts";
 import type { AgentEndpoint, CardReader } from "../../contract.ts";
 import { objectsIn, textIn } from "../../shared/cards.ts";
 import { readModes, readSkill, toLegacyModes } from "../../shared/legacy/card.ts";
@@ -77,7 +77,7 @@ function interfacesIn(value: JsonObject, cardUrl: string | undefined): readonly 
 /** A relative URL is resolved against the card's URL. A gRPC address has neither scheme nor path and is left as is. */
 function resolveUrl(url: string, cardUrl: string | undefined): string {
   if (cardUrl === undefined || !/^[./]/.test(url)) return url;
-  return canParseUrl(url, cardUrl) ? new URL(url, cardUrl).href : url;
+  return parseUrl(url, cardUrl)?.href ?? url;
 }
 
 function capabilitiesIn(value: JsonObject, losses: Loss[]): AgentCapabilities {

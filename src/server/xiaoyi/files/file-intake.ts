@@ -10,7 +10,7 @@ import { type Language, type PhoneTextName, phoneText } from "../../../dialects/
 import type { FileIntake } from "../../../dialects/xiaoyi/ports.ts";
 import { isRawPart, isUrlPart, type Message, type Part, type RawPart, type UrlPart } from "../../../model/message.ts";
 import type { Log } from "../../../model/ports.ts";
-import { canParseUrl } from "../../../model/url.ts";
+import { parseUrl } from "../../../model/url.ts";
 import type { FileStore, StoredFile } from "./file-store.ts";
 
 interface FileIntakeOptions {
@@ -188,10 +188,6 @@ function nameOf(part: RawPart | UrlPart): string {
   if (part.filename !== undefined) return part.filename;
   const path = (isUrlPart(part) ? parseUrl(part.url)?.pathname : undefined) ?? "";
   return decodePath(path.slice(path.lastIndexOf("/") + 1));
-}
-
-function parseUrl(url: string): URL | undefined {
-  return canParseUrl(url) ? new URL(url) : undefined;
 }
 
 function decodePath(text: string): string {
