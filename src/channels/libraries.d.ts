@@ -53,10 +53,13 @@ declare module "@xmpp/client" {
     getChild(name: string, xmlns?: string): Element | undefined;
     getChildText(name: string, xmlns?: string): string | null;
     getChildren(name: string, xmlns?: string): Element[];
+    getChildElements(): Element[];
+    remove(child: Element | string, xmlns?: string): void;
     text(): string;
   }
 
   interface ClientEvents {
+    element: [Element];
     stanza: [Element];
     error: [Error];
     disconnect: [];
@@ -73,6 +76,7 @@ declare module "@xmpp/client" {
     stop(): Promise<unknown>;
     send(stanza: Element): Promise<void>;
     on<E extends keyof ClientEvents>(event: E, listener: (...args: ClientEvents[E]) => void): this;
+    prependListener<E extends keyof ClientEvents>(event: E, listener: (...args: ClientEvents[E]) => void): this;
     off<E extends keyof ClientEvents>(event: E, listener: (...args: ClientEvents[E]) => void): this;
   }
 

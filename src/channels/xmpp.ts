@@ -14,9 +14,11 @@ import { checkDraft } from "./check-draft.ts";
 import { loadPackage } from "./load-package.ts";
 import type { ChannelTools, Network } from "./network.ts";
 import { createPostQueue, type PostQueue } from "./post-queue.ts";
+import { adaptClient } from "./xmpp/adapt-client.ts";
 import {
   bareJid,
   NS_MUC,
+  NS_MUC_OWNER,
   NS_MUC_USER,
   type Occupants,
   resourceOf,
@@ -103,20 +105,10 @@ export const xmpp: Network<XmppSettings> = {
     }
     const [username = "", domain = ""] = options.jid.split("@");
     const client = createClient({ service: options.service, domain, username, password: options.password });
-    client.reconnect.stop();
-    // Without a listener they would end the process; what matters is that the connection ends.
-    client.on("error", () => {});
-    decodeInPieces(client);
+    adaptClient(client);
     return await openChannel({ client, xml, settings: options, domain, tools }, cursors, signal);
   },
 };
-
-/** The library decodes each chunk of the connection on its own, which breaks characters at their edges. */
-function decodeInPieces(client: Client): void {
-  const decoder = new TextDecoder();
-  const onData = client._onData.bind(client);
-  client._onData = (data) => onData(typeof data === "string" ? data : decoder.decode(data, { stream: true }));
-}
 
 interface Connection {
   readonly client: Client;
@@ -329,7 +321,17 @@ class XmppChannel implements Channel {
     }
     const jid = user?.getChild("item")?.attrs.jid;
     occupants.set(nick, jid === undefined ? undefined : bareJid(jid));
-    if (own) joining?.resolve();
+    if (!own || joining === undefined) return;
+    const created = user?.getChildren("status").some(({ attrs }) => attrs.code === "201") === true;
+    if (!created) joining.resolve();
+    else this.#unlock(room).then(joining.resolve, joining.reject);
+  }
+
+  /** A room that was just created is closed to others until its owner accepts a configuration (XEP-0045 §10.1.2). */
+  async #unlock(room: string): Promise<void> {
+    const { client, xml } = this.#connection;
+    const form = xml("x", { xmlns: "jabber:x:data", type: "submit" });
+    await client.iqCaller.request(xml("iq", { type: "set", to: room }, xml("query", { xmlns: NS_MUC_OWNER }, form)));
   }
 
   #receiveError(stanza: Element): void {

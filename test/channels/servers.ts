@@ -121,6 +121,34 @@ export function startMosquitto({ tls, users }: MosquittoOptions = {}) {
   });
 }
 
+/** What Debian's configuration enables, without the modules that need the system (posix, admin_shell) or other servers. */
+const PROSODY_MODULES = [
+  "disco",
+  "roster",
+  "saslauth",
+  "tls",
+  "blocklist",
+  "bookmarks",
+  "carbons",
+  "limits",
+  "pep",
+  "private",
+  "smacks",
+  "vcard4",
+  "vcard_legacy",
+  "csi_simple",
+  "invites",
+  "invites_adhoc",
+  "invites_register",
+  "ping",
+  "register",
+  "time",
+  "uptime",
+  "version",
+  "admin_adhoc",
+  "http",
+];
+
 export interface Prosody extends ChatServer {
   /** Of the rooms. */
   readonly muc: string;
@@ -144,7 +172,7 @@ export async function startProsody(
       `pidfile = "${folder}/prosody.pid"`,
       `data_path = "${folder}/data"`,
       `certificates = "${folder}"`,
-      'modules_enabled = { "disco", "roster", "saslauth", "ping", "http", "tls" }',
+      `modules_enabled = { ${PROSODY_MODULES.map((name) => `"${name}"`).join(", ")} }`,
       `modules_disabled = { "s2s", "offline"${files === undefined ? ', "tls"' : ""} }`,
       'authentication = "internal_plain"',
       `c2s_require_encryption = ${files !== undefined}`,
@@ -159,7 +187,6 @@ export async function startProsody(
       'VirtualHost "localhost"',
       'Component "rooms.localhost" "muc"',
       'modules_enabled = { "muc_mam" }',
-      "muc_room_locking = false",
       "muc_room_default_public_jids = true",
       "muc_room_default_persistent = true",
       'Component "upload.localhost" "http_file_share"',

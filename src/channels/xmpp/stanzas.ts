@@ -5,6 +5,7 @@ import type { Participant, Post, PostFile, PostSender } from "../../wire/channel
 import { mentionsName } from "../mentions.ts";
 
 export const NS_MUC = "http://jabber.org/protocol/muc";
+export const NS_MUC_OWNER = "http://jabber.org/protocol/muc#owner";
 export const NS_MUC_USER = "http://jabber.org/protocol/muc#user";
 const NS_CORRECT = "urn:xmpp:message-correct:0";
 const NS_REPLY = "urn:xmpp:reply:0";
