@@ -59,4 +59,17 @@ describe("contents of Matrix events", () => {
       ),
     );
   });
+
+  it.each([
+    ["image/png", "m.image"],
+    ["image/svg+xml", "m.file"],
+    ["audio/ogg", "m.audio"],
+    ["video/mp4", "m.video"],
+    ["application/pdf", "m.file"],
+  ])("show a file of type %s as %s", (mediaType, msgtype) => {
+    const file = { name: "a", mediaType, bytes: new Uint8Array(3) };
+    const sent = toContent({ room: "!r:b", text: "" }, { file, uri: "mxc://a/b" });
+    expect(sent).toMatchObject({ msgtype, body: "a", filename: "a", info: { mimetype: mediaType, size: 3 } });
+    expect(readMessage({ ...EVENT, content: sent as Record<string, unknown> })?.file).toMatchObject({ mediaType });
+  });
 });

@@ -51,7 +51,20 @@ function toBody({ mentions = [], text }: PostDraft, upload?: Upload): object {
   if (upload === undefined) return { msgtype: "m.text", body: text, ...marks };
   const { file, uri } = upload;
   const info = { mimetype: file.mediaType, size: file.bytes.byteLength };
-  return { msgtype: "m.file", body: text || file.name, filename: file.name, url: uri, info, ...marks };
+  return {
+    msgtype: fileTypeOf(file.mediaType),
+    body: text || file.name,
+    filename: file.name,
+    url: uri,
+    info,
+    ...marks,
+  };
+}
+
+/** What clients show in place; they offer other files for download, vector images among them. */
+function fileTypeOf(mediaType: string): string {
+  const [, kind] = /^(image(?=\/(?:png|jpeg|gif|webp|avif)$)|audio(?=\/)|video(?=\/))/.exec(mediaType) ?? [];
+  return kind === undefined ? "m.file" : `m.${kind}`;
 }
 
 function toRelation({ replyTo, thread }: PostDraft): object {
