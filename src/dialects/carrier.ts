@@ -139,7 +139,10 @@ export interface UpgradeRequest {
 }
 
 export interface ConnectionRefusal {
-  readonly status: 401 | 403;
+  /** 429: the credentials are right, but the peer dials too often. */
+  readonly status: 401 | 403 | 429;
+  /** Seconds until the peer may dial again. */
+  readonly retryAfter?: number;
   readonly message: string;
   /** For the log. */
   readonly about: LogFields;

@@ -47,8 +47,8 @@ export function createAcceptor(
   let refusedAt = Number.NEGATIVE_INFINITY;
   let closed = false;
 
-  function refuse(socket: Duplex, { about, message, status }: ConnectionRefusal, carrier: string): void {
-    refuseUpgrade(socket, errorReply(status, message));
+  function refuse(socket: Duplex, { about, message, retryAfter, status }: ConnectionRefusal, carrier: string): void {
+    refuseUpgrade(socket, retryAfter === undefined ? errorReply(status, message) : tooMany(message, retryAfter));
     if (clock.now() - refusedAt < REFUSAL_LOG_INTERVAL_MS) return;
     refusedAt = clock.now();
     log.warn({ carrier, ...about, status }, "A connection was refused; others are not logged for a minute.");
@@ -83,8 +83,7 @@ export function createAcceptor(
       const { remoteAddress } = request.socket;
       const limited = gate.checkAddress(remoteAddress, undefined, found.dialect);
       if (limited !== undefined) {
-        const { headers, ...reply } = errorReply(429, limited.message);
-        refuseUpgrade(socket, { ...reply, headers: { ...headers, "retry-after": String(limited.retryAfter) } });
+        refuseUpgrade(socket, tooMany(limited.message, limited.retryAfter));
         return;
       }
       const { mount, publicUrl } = endpoint;
@@ -94,8 +93,10 @@ export function createAcceptor(
         baseUrl: publicUrl ?? (dialled === undefined ? undefined : dialled + mount),
       });
       if ("status" in result) {
-        const code = result.status === 401 ? "UNAUTHENTICATED" : "PERMISSION_DENIED";
-        gate.refuse(new ProtocolError(code, result.message), remoteAddress, undefined, found.dialect);
+        if (result.status !== 429) {
+          const code = result.status === 401 ? "UNAUTHENTICATED" : "PERMISSION_DENIED";
+          gate.refuse(new ProtocolError(code, result.message), remoteAddress, undefined, found.dialect);
+        }
         refuse(socket, result, found.name);
       } else accept(request, socket, head, (link) => void converse(result, link));
     },
@@ -104,6 +105,10 @@ export function createAcceptor(
       for (const link of open) link.close(GOING_AWAY, "The server is shutting down.");
     },
   };
+}
+
+function tooMany(message: string, retryAfter = 1) {
+  return errorReply(429, message, { "retry-after": String(retryAfter) });
 }
 
 const HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;

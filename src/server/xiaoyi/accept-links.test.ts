@@ -23,8 +23,10 @@ afterEach(() => {
 async function start(patienceMs = 90_000) {
   const clock = new FakeClock();
   const noticed: (() => void)[] = [];
+  const warnings: string[] = [];
   const log: Log = {
     ...SILENT_LOG,
+    warn: (_fields, line) => void warnings.push(line),
     info: (_fields, line) => {
       if (line === "Connection closed.") noticed.shift()?.();
     },
@@ -49,22 +51,33 @@ async function start(patienceMs = 90_000) {
     server.close();
     server.closeAllConnections();
   });
-  const dial = async () => {
+  const open = () => {
     const signed = signedHeaders({ accessKey: CREDENTIALS.ak, secretKey: CREDENTIALS.sk }, clock.now());
     const socket = new WebSocket(`ws://127.0.0.1:${port}${LINK_PATH}`, {
       headers: { ...signed, "x-agent-id": CREDENTIALS.agentId },
     });
     cleanups.push(() => socket.terminate());
+    return socket;
+  };
+  const dial = async () => {
+    const socket = open();
     await once(socket, "open");
     socket.send(JSON.stringify({ msgType: "clawd_bot_init", agentId: CREDENTIALS.agentId }));
     return socket;
+  };
+  /** When a dial that was refused may be repeated, in seconds. */
+  const refusedFor = async () => {
+    const socket = open().on("error", () => {});
+    const [, { headers, statusCode }] = await once(socket, "unexpected-response");
+    expect(statusCode).toBe(429);
+    return Number(headers["retry-after"]);
   };
   /** Resolves when the server has noticed, too. */
   const vanish = (socket: WebSocket) => {
     socket.terminate();
     return new Promise<void>((resolve) => noticed.push(resolve));
   };
-  return { clock, dial, stream, vanish };
+  return { clock, dial, refusedFor, stream, vanish, warnings };
 }
 
 const message = (text: string) =>
@@ -122,4 +135,21 @@ describe("an agent that is away", () => {
     await clock.advance(10_000);
     expect(await failed).toBe("The agent is not connected.");
   });
+});
+
+it("an agent that is started twice does not take the link from itself without end: the newer one keeps it a while", async () => {
+  const { clock, dial, refusedFor, warnings } = await start();
+  const first = await dial();
+  const second = await dial();
+  expect(String((await once(first, "close"))[1])).toMatch(/Another connection of this agent/);
+  expect(await refusedFor()).toBe(5);
+  await clock.advance(5_000);
+  const third = await dial();
+  await once(second, "close");
+  expect(await refusedFor()).toBe(10);
+  await clock.advance(10_000);
+  await dial();
+  await once(third, "close");
+  expect(await refusedFor()).toBe(20);
+  expect(warnings.filter((line) => /started twice/.test(line))).toHaveLength(1);
 });

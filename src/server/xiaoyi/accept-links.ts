@@ -10,6 +10,7 @@ import {
   verifySignature,
 } from "../../dialects/xiaoyi/signature.ts";
 import { linkCalling } from "../../dialects/xiaoyi-link/index.ts";
+import type { LogFields } from "../../model/ports.ts";
 import type { Link } from "../../wire/link.ts";
 import { DIAL_IN_CARRIER, type DialIn, type DialInCredentials } from "./dial-in-agent.ts";
 import { OfferedFiles } from "./files/offered-files.ts";
@@ -18,6 +19,11 @@ export const LINK_PATH = "/openclaw/v1/ws/link";
 
 /** How long a new message waits for an agent that is not connected. */
 const CONNECT_MS = 10_000;
+/**
+ * After an agent's link was replaced while it was open, the next one is not replaced for this time, doubled each time
+ * that it happens again: two processes with the same credentials would otherwise disconnect each other without end.
+ */
+const REPLACED_MS = { baseMs: 5_000, capMs: 60_000 };
 /** Limits what an unauthenticated peer can write to the log. */
 const MAX_LOGGED_ID_LENGTH = 64;
 
@@ -27,6 +33,10 @@ interface DialInEndpoint {
   readonly caller: LinkCaller;
   /** The URL at which the agent reaches this server. */
   baseUrl: string | undefined;
+  /** Links that have not closed: more than one only while one replaces another. */
+  open: number;
+  /** How often in a row the link was replaced while it was open, and when it may be replaced again. */
+  replaced: { readonly times: number; readonly until: number };
 }
 
 /** Shared by all agents that dial in. */
@@ -39,9 +49,25 @@ export function createDialInCarrier(dialIns: ReadonlyMap<string, DialIn>, tools:
     const { agentId: peerId } = credentials;
     const offers = files.offersTo(peerId, () => endpoint.baseUrl);
     const caller = linkCalling.open({ ...tools, files: offers, peerId, connectMs: CONNECT_MS, patienceMs });
-    const endpoint: DialInEndpoint = { name, credentials, caller, baseUrl: undefined };
+    const endpoint: DialInEndpoint = {
+      name,
+      credentials,
+      caller,
+      baseUrl: undefined,
+      open: 0,
+      replaced: { times: 0, until: 0 },
+    };
     return endpoint;
   });
+  function noteReplaced(endpoint: DialInEndpoint, about: LogFields): void {
+    const now = tools.clock.now();
+    const { capMs, baseMs } = REPLACED_MS;
+    const { until } = endpoint.replaced;
+    // The pause before it has been over for as long as the longest: this is not the same quarrel.
+    const times = now - until > capMs ? 1 : endpoint.replaced.times + 1;
+    endpoint.replaced = { times, until: now + Math.min(capMs, baseMs * 2 ** (times - 1)) };
+    if (times === 2) tools.log.warn(about, LINK_REPLACED);
+  }
   return {
     name: DIAL_IN_CARRIER,
     accept: {
@@ -50,11 +76,22 @@ export function createDialInCarrier(dialIns: ReadonlyMap<string, DialIn>, tools:
         const result = authenticate(headers, endpoints, tools.clock.now());
         if ("why" in result) return toRefusal(result, headers);
         const { caller, credentials, name } = result;
+        const about = { agent: name, agentId: credentials.agentId };
+        const waitMs = result.open > 0 ? result.replaced.until - tools.clock.now() : 0;
+        if (waitMs > 0) {
+          return { status: 429, retryAfter: Math.ceil(waitMs / 1000), message: LINK_IN_USE, about };
+        }
         return {
-          about: { agent: name, agentId: credentials.agentId },
-          converse(link) {
+          about,
+          async converse(link) {
             result.baseUrl = baseUrl;
-            return caller.attach(link);
+            if (result.open > 0) noteReplaced(result, about);
+            result.open++;
+            try {
+              return await caller.attach(link);
+            } finally {
+              result.open--;
+            }
           },
         };
       },
@@ -65,6 +102,10 @@ export function createDialInCarrier(dialIns: ReadonlyMap<string, DialIn>, tools:
     close() {},
   };
 }
+
+const LINK_IN_USE = "Another connection of this agent has the link. Is it started twice?";
+const LINK_REPLACED =
+  "Connections of one agent replace each other: is it started twice? The newer one keeps the link for a while each time.";
 
 function toRefusal({ status, why }: Refusal, headers: UpgradeHeaders): ConnectionRefusal {
   const agentId = headerOf(headers, "x-agent-id")?.slice(0, MAX_LOGGED_ID_LENGTH);

@@ -11,7 +11,7 @@ import { type Loss, toLoss } from "../../../model/loss.ts";
 import type { CallContext, FrameStream, Operation, OutcomeOf, Outcomes, SendInput } from "../../../model/operation.ts";
 import { statusText } from "../../../model/status-texts.ts";
 import { isInterrupted, isTerminal, type Task } from "../../../model/task.ts";
-import type { Closure } from "../../../wire/connection.ts";
+import { type Closure, NORMAL_CLOSURE } from "../../../wire/connection.ts";
 import { type Link, LinkError } from "../../../wire/link.ts";
 import type { LinkCaller, LinkCalling, LinkTools } from "../../contract.ts";
 import { toPublicError } from "../../shared/errors.ts";
@@ -68,7 +68,7 @@ export class XiaoyiLinkCaller implements LinkCaller {
   }
 
   async attach(link: Link): Promise<Closure> {
-    this.#link?.close();
+    this.#link?.close(NORMAL_CLOSURE, "Another connection of this agent took the place of this one.");
     this.#detach();
     this.#link = link;
     const refuse = (reason: string) => link.close(POLICY_VIOLATION, reason);
