@@ -213,17 +213,17 @@ describe("a person reads in the language of the entry", () => {
     }
   });
 
-  it("but not what is wrong with a request, which is for developers", async () => {
-    const raw = request("zh", "");
-    for (const [body, message] of [
-      ['{"jsonrpc":"2.0","id":1,"method":"dance"}', "Method not found."],
-      [
-        '{"jsonrpc":"2.0","id":1,"method":"message/stream","params":{"id":"t","sessionId":"s"}}',
-        "params.message is required",
-      ],
+  it("that a request is wrong, and developers read beside it what is wrong", async () => {
+    const dance = '{"jsonrpc":"2.0","id":1,"method":"dance"}';
+    const empty = '{"jsonrpc":"2.0","id":1,"method":"message/stream","params":{"id":"t","sessionId":"s"}}';
+    for (const [entry, body, message, reason] of [
+      ["zh", dance, "暂不支持此操作。", "Method not found."],
+      ["en", dance, "This operation is not supported.", "Method not found."],
+      ["zh", empty, "消息无法处理，可能格式有误或内容过大。", "params.message is required"],
+      ["en", empty, "The message is malformed or too large.", "params.message is required"],
     ] as const) {
-      const reply = await sendRaw(`${server.url}/agents/echo`, { ...raw, body });
-      expect(reply.json.error.message).toBe(message);
+      const reply = await sendRaw(`${server.url}/agents/echo`, { ...request(entry, ""), body });
+      expect(reply.json.error).toMatchObject({ message, data: { reason } });
     }
   });
 });

@@ -3,7 +3,7 @@
  * response.
  */
 
-import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
+import { ProtocolError } from "../../model/errors.ts";
 import { isObject } from "../../model/json.ts";
 import type { CallContext, ReplyTo } from "../../model/operation.ts";
 import type { Clock, Log } from "../../model/ports.ts";
@@ -19,7 +19,7 @@ import { decodeControl, methodOf, toCancelResult, toClearResult } from "../xiaoy
 import { type DecodedMessage, decodeMessageParams, tappedNotificationId } from "../xiaoyi/decode.ts";
 import { toFrameError } from "../xiaoyi/errors.ts";
 import { toErrorResponse, toResponse } from "../xiaoyi/frames.ts";
-import { errorText } from "../xiaoyi/phone-texts.ts";
+import { errorText, isRequestError } from "../xiaoyi/phone-texts.ts";
 import { NO_INTAKE } from "../xiaoyi/ports.ts";
 import { AccessDenied, type Authentication, authenticate, issueToken, RefusalLog, sessionScope } from "./access.ts";
 import { DIALECT_NAME, MESSAGE_PATH, TOKEN_PATH, VERSION } from "./card.ts";
@@ -148,8 +148,7 @@ async function replyTo(platform: PlatformRequest): Promise<ExchangeReply> {
 function refuse({ context, entry, refusals }: PlatformRequest, error: unknown, id: JsonRpcId, hasOwnText = false) {
   refusals.note(context.service.name, error);
   const refusal = toPublicError(error);
-  const isShown = !hasOwnText && !isDeveloperError(refusal);
-  return errorReply(refusal, id, undefined, isShown ? errorText(refusal, entry.language) : undefined);
+  return errorReply(refusal, id, undefined, hasOwnText ? undefined : errorText(refusal, entry.language));
 }
 
 async function answer(platform: PlatformRequest, request: JsonRpcRequest): Promise<ExchangeReply> {
@@ -237,18 +236,6 @@ function envelopeOf({ context, exchange }: PlatformRequest): Readonly<Record<str
   return isObject(value) ? value : {};
 }
 
-const DEVELOPER_ERRORS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  "PARSE_ERROR",
-  "INVALID_REQUEST",
-  "METHOD_NOT_FOUND",
-]);
-
-/** An invalid request is an error for developers; invalid user input is one for the user. */
-function isDeveloperError({ code, violations }: ProtocolError): boolean {
-  const [{ field } = { field: "" }] = violations ?? [];
-  return DEVELOPER_ERRORS.has(code) || (code === "INVALID_PARAMS" && !field.startsWith("message.parts"));
-}
-
 const NOTHING_TO_CANCEL_HINT = "No task of that id is known, and none runs in that session.";
 
 function resultReply(id: JsonRpcId, result: object): FullReply {
@@ -269,5 +256,7 @@ function errorReply(
 ): FullReply {
   const challenge = status === 401 ? { "www-authenticate": "Bearer" } : undefined;
   const headers = { ...errorHeaders(error), ...challenge };
-  return jsonReply(status, toErrorResponse(id, toFrameError(error, shown)), headers);
+  // The exact reason, for developers, beside what a phone may show.
+  const data = shown !== error.message && isRequestError(error) ? { reason: error.message } : undefined;
+  return jsonReply(status, toErrorResponse(id, { ...toFrameError(error, shown), ...(data && { data }) }), headers);
 }

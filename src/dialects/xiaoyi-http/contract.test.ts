@@ -3,6 +3,7 @@ import { NO_CLOCK } from "../../model/testing/no-clock.ts";
 import type { Dialect, HttpServing } from "../contract.ts";
 import { describeDialect } from "../contract-suite.ts";
 import { outcomeOfStream } from "../suite/values.ts";
+import { isRequestError } from "../xiaoyi/phone-texts.ts";
 import { DECODED_ERROR_CODES } from "../xiaoyi/testing/decoded-error-codes.ts";
 import { httpCalling } from "./call-http.ts";
 import { API_KEY, entryOf, NOW } from "./fixtures/serving.ts";
@@ -40,5 +41,6 @@ describeDialect(dialect, {
   answersByTask: true,
   streamsOnly: true,
   ofStream: outcomeOfStream,
+  hasGeneralMessage: isRequestError,
   errors: DECODED_ERROR_CODES,
 });

@@ -5,6 +5,7 @@ import type { Link } from "../../wire/link.ts";
 import type { Dialect, LinkCaller, LinkCalling } from "../contract.ts";
 import { describeDialect } from "../contract-suite.ts";
 import { outcomeOfStream } from "../suite/values.ts";
+import { isRequestError } from "../xiaoyi/phone-texts.ts";
 import { DECODED_ERROR_CODES } from "../xiaoyi/testing/decoded-error-codes.ts";
 import { LinkAgent, linkCalling, xiaoyiLink } from "./index.ts";
 
@@ -52,6 +53,7 @@ describeDialect(dialect, {
   answersByTask: true,
   streamsOnly: true,
   ofStream: outcomeOfStream,
+  hasGeneralMessage: isRequestError,
   // Over HTTP the status says so; here there is no word for it.
   errors: { ...DECODED_ERROR_CODES, UNAUTHENTICATED: "INVALID_REQUEST" },
 });

@@ -522,7 +522,7 @@ describe("what the platform should not send", () => {
       ["s", expect.anything(), -32602],
       ["", expect.anything(), -32602],
     ]);
-    expect(platform.story("t")).toEqual(["working", "=()", "=params.message.parts must not be empty", "failed final"]);
+    expect(platform.story("t")).toEqual(["working", "=()", "=The message is malformed or too large.", "failed final"]);
   });
 
   it("and cannot be read ends nothing that is under way, and puts a question again", async () => {

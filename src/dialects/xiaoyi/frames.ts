@@ -62,6 +62,7 @@ interface ArtifactResult {
 export interface FrameError {
   readonly code: number;
   readonly message: string;
+  readonly data?: { readonly reason: string };
 }
 
 export const SUCCESS: FrameError = Object.freeze({ code: 0, message: "" });

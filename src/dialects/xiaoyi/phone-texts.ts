@@ -53,7 +53,17 @@ function fillPlaceholders(sentence: string, values: readonly (string | number)[]
 const UNSUPPORTED = "暂不支持此操作。";
 const UNREADABLE = "消息无法处理，可能格式有误或内容过大。";
 
-/** In English, the error's own message is used. */
+/** Codes whose messages name fields and methods. In English, the messages of all others are meant for users already. */
+const REQUEST_ERRORS_EN: ReadonlyMap<ErrorCode, string> = new Map<ErrorCode, string>([
+  ["PARSE_ERROR", "The message could not be read."],
+  ["INVALID_REQUEST", "The message could not be read."],
+  ["INVALID_PARAMS", "The message is malformed or too large."],
+  ["METHOD_NOT_FOUND", "This operation is not supported."],
+  ["VERSION_NOT_SUPPORTED", "This operation is not supported."],
+  ["EXTENSION_SUPPORT_REQUIRED", "This operation is not supported."],
+  ["LOSS_REFUSED", "The message has content that cannot be handled."],
+]);
+
 const ERROR_TEXTS_ZH = {
   TASK_NOT_FOUND: "任务不存在或已失效。",
   TASK_NOT_CANCELABLE: "任务已结束，无法取消。",
@@ -79,10 +89,15 @@ const ERROR_TEXTS_ZH = {
 
 const MAX_MEDIA_TYPE = 100;
 
-/** The text of an error for users: which field of a request is invalid belongs in the log. */
+/** The text of an error for users. Which field of a request is invalid is for developers: see `isRequestError`. */
 export function errorText({ code, message, metadata }: ProtocolError, language: Language): string {
-  if (language === "en") return message;
+  if (language === "en") return REQUEST_ERRORS_EN.get(code) ?? message;
   return fillPlaceholders(ERROR_TEXTS_ZH[code], [metadata?.mediaType?.slice(0, MAX_MEDIA_TYPE) ?? "?"]);
+}
+
+/** Whether an error's own message is about a request rather than about what a user wrote. */
+export function isRequestError({ code }: ProtocolError): boolean {
+  return REQUEST_ERRORS_EN.has(code);
 }
 
 /** In English, the texts from the task's log are used. */
