@@ -10,7 +10,7 @@ export default {
       entry: [
         "src/{index,xiaoyi,client/index,server/express,cli/main}.ts!",
         "src/{agents/isolate,server}/*thread.ts!",
-        "scripts/*.ts!",
+        "scripts/{*,attacks/kit/attacker}.ts!",
         "test/faults/*child.ts",
       ],
       project: [

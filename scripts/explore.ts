@@ -1,9 +1,10 @@
 /**
  * Searches for unknown bugs: runs the tests of faults, hostile callers and properties with many more cases than the
  * suite, and with a new seed each time. `npm run explore`, or `npm run explore -- --seed N [test paths]` to reproduce a
- * failure.
+ * failure. `npm run explore -- attacks [names]` attacks a server and measures what that costs others.
  */
 import { spawnSync } from "node:child_process";
+import { runAttacks } from "./attacks/main.ts";
 
 const USUAL = [
   "test/faults",
@@ -14,9 +15,11 @@ const USUAL = [
   "src/store",
   "src/client",
 ];
-const USAGE = "Usage: npm run explore -- [--seed <number>] [paths of tests]";
+const USAGE = `Usage: npm run explore -- [--seed <number>] [paths of tests]
+       npm run explore -- attacks [--help] [names of attacks]`;
 
 const given = process.argv.slice(2);
+if (given[0] === "attacks") process.exit(await runAttacks(given.slice(1)));
 const seed = given[0] === "--seed" ? given[1] : String(Math.floor(Math.random() * 2 ** 31));
 const paths = given.slice(given[0] === "--seed" ? 2 : 0);
 if (seed === undefined || !/^\d+$/.test(seed) || paths.some((path) => path.startsWith("-"))) {

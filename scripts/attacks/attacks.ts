@@ -1,0 +1,23 @@
+import { halfSentBodies } from "./half-sent-bodies.ts";
+import { headerReferences } from "./header-references.ts";
+import { idleGrpcConnections } from "./idle-grpc-connections.ts";
+import type { Attack } from "./kit/attack.ts";
+import { deadline, hold } from "./kit/sockets.ts";
+import { manyKeys } from "./many-keys.ts";
+import { openGrpcStreams, openHttp2Streams } from "./open-streams.ts";
+import { pipelinedRequests } from "./pipelined-requests.ts";
+import { tinyChunks } from "./tiny-chunks.ts";
+import { wrongKeys } from "./wrong-keys.ts";
+
+export const ATTACKS: readonly Attack[] = [
+  { name: "none", what: "nothing, to compare with", run: (target) => hold(deadline(target)) },
+  tinyChunks,
+  openGrpcStreams,
+  openHttp2Streams,
+  manyKeys,
+  pipelinedRequests,
+  headerReferences,
+  wrongKeys,
+  halfSentBodies,
+  idleGrpcConnections,
+];

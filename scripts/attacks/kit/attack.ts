@@ -1,0 +1,26 @@
+/** What an attack is given. All addresses are on loopback. */
+export interface Target {
+  readonly httpPort: number;
+  readonly grpcPort: number;
+  /** A port that the configuration of an attack may name, e.g. that of a hostile upstream. */
+  readonly ownPort: number;
+  /** Folder of the server's configuration and store. */
+  readonly directory: string;
+  /** Id of the server's process. */
+  readonly pid: number;
+  /** The credentials of a caller other than the honest one, for attacks by a caller that is admitted. */
+  readonly key: string;
+  /** How long the attack should last; it is ended by force some seconds later. */
+  readonly seconds: number;
+  /** Counts bytes that were sent. */
+  sent(bytes: number): void;
+}
+
+export interface Attack {
+  readonly name: string;
+  /** What is sent, in one line. */
+  readonly what: string;
+  /** Sections of the configuration that replace or join those of the usual server. */
+  readonly config?: (place: Pick<Target, "ownPort" | "directory">) => Readonly<Record<string, unknown>>;
+  run(target: Target): Promise<void>;
+}
