@@ -44,6 +44,8 @@ export const STATUS_TEXTS = {
   modelBusy: "The language model is busy; please try again later.",
   modelBusyFor: "The language model is busy; please try again in {} s.",
   modelFailed: "The language model answered with HTTP status {}.",
+  modelReported: "The language model reported an error.",
+  modelStopped: "The language model stopped its answer: {}.",
   modelBrokeOff: "The language model's answer broke off.",
   modelUnreadable: "The language model's answer could not be read.",
   modelSaidNothing: "The language model gave no answer.",

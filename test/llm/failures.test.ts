@@ -80,7 +80,7 @@ test("tries end, and the last reason is told", async () => {
 test.each([
   ["a broken connection", cut(textFrames("Once upon").slice(0, 3)), "could not be reached"],
   ["the end of the stream", stream(textFrames("Once upon").slice(0, 3)), "broke off"],
-  ["an error in the stream", stream([...textFrames("Once upon").slice(0, 3), { error: {} }]), "HTTP status 500"],
+  ["an error in the stream", stream([...textFrames("Once upon").slice(0, 3), { error: {} }]), "reported an error"],
 ])("after %s in the middle, what was received is kept and not asked for again", async (_case, failure, reason) => {
   const model = await startModel(failure, say("Yes."));
   const { client } = await serveModel(model);

@@ -159,6 +159,7 @@ class Answer {
       if (step.done === true) {
         yield* reasoning.end();
         this.#tokens.add(step.value, messages);
+        if (step.value.finish === "content_filter") throw new ModelError(statusText("modelFiltered"));
         if (answersOnly && step.value.toolCalls.length > 0) {
           throw new ModelError(statusText("modelTooManyCalls", maxToolCalls));
         }
@@ -263,7 +264,6 @@ class Answer {
 
   async *#finish({ finish }: ChatResult, user: UserContent): AsyncGenerator<AgentEvent, void, undefined> {
     const { maxContextTokens, maxTokens, services } = this.#chat;
-    if (finish === "content_filter") throw new ModelError(statusText("modelFiltered"));
     const limit = maxTokens === undefined ? statusText("modelCutOff") : statusText("modelOutOfTokens", maxTokens);
     if (this.#text === "") throw new ModelError(finish === "length" ? limit : statusText("modelSaidNothing"));
     yield { ...this.#toChunk(""), lastChunk: true };

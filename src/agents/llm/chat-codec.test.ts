@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
-import { createThinkSplitter, createToolCallAssembler, decodeChunk, describeError } from "./chat-codec.ts";
+import { createThinkSplitter, createToolCallAssembler, decodeChunk } from "./chat-codec.ts";
+import { describeError } from "./decode-end.ts";
 
 describe("decodeChunk", () => {
   const choice = (delta: unknown, finish: unknown = null) => ({
@@ -31,7 +32,7 @@ describe("decodeChunk", () => {
       { usage: { promptTokens: 3, completionTokens: 4, reasoningTokens: 2 } },
     ],
     [{ error: { message: "too long", code: 400 } }, { error: { reason: "too long", status: 400 } }],
-    [{ error: "overloaded" }, { error: { reason: "overloaded", status: 500 } }],
+    [{ error: "overloaded" }, { error: { reason: "overloaded", status: undefined } }],
   ])("reads %j", (value, expected) => {
     expect(decodeChunk(value)).toMatchObject(expected);
   });
@@ -47,7 +48,9 @@ it.each([
   [{ error: "b" }, "b"],
   [{ message: "c" }, "c"],
   [{ detail: "d" }, "d"],
-  [{ detail: [{ msg: "e" }] }, ""],
+  [{ detail: [{ msg: "e" }] }, "e"],
+  [[{ error: { message: "f" } }], "f"],
+  [{ base_resp: { status_code: 1, status_msg: "g" } }, "g"],
   [undefined, ""],
 ])("the reason of %j is %j", (body, reason) => {
   expect(describeError(body)).toBe(reason);

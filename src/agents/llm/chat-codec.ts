@@ -1,6 +1,8 @@
 /** The wire format of OpenAI-compatible chat completions, with the deviations of servers that claim to be compatible. */
 
 import { fieldsOf, isObject, type JsonObject, listOf } from "../../model/json.ts";
+import { decodeFailure, isFilteredByMiniMax } from "./decode-end.ts";
+import type { ChatFailure } from "./model-error.ts";
 
 export type ToolCall = {
   readonly id: string;
@@ -38,16 +40,12 @@ export interface ChatDelta {
   readonly text: string;
   readonly reasoning: string;
   readonly toolCalls: readonly ToolCallDelta[];
+  /** As the server names it. */
   readonly finish?: string;
   readonly usage?: TokenUsage;
-  /** An error in a response that began with status 200, as llama.cpp and gateways send it. */
   readonly error?: ChatFailure;
-}
-
-export interface ChatFailure {
-  readonly reason: string;
-  /** As an HTTP status; 500 if the server names none. */
-  readonly status: number;
+  /** The event has the whole answer, which in a stream repeats what came before: MiniMax ends with such a one. */
+  readonly isWhole: boolean;
 }
 
 interface ToolCallDelta {
@@ -77,44 +75,34 @@ export function encodeTool({ name, description, parameters }: ToolDefinition): J
 
 /** Reads an event of a stream, or a whole response of a server that did not stream. */
 export function decodeChunk(value: unknown): ChatDelta {
-  const { choices, error, usage } = fieldsOf(value);
+  const { choices, object, usage, x_groq } = fieldsOf(value);
   const choice = fieldsOf(listOf(choices)[0]);
+  const isWhole = !isObject(choice.delta) && isObject(choice.message) && object !== "chat.completion.chunk";
   const delta = fieldsOf(choice.delta ?? choice.message);
-  const finish = stringOf(choice.finish_reason);
-  const counted = decodeUsage(usage);
-  const failure = error === undefined || error === null ? undefined : decodeFailure(error);
+  const finish = isFilteredByMiniMax(value) ? "content_filter" : nameOf(choice.finish_reason);
+  const failure = isFilteredByMiniMax(value) ? undefined : decodeFailure(value);
+  // Moonshot has the counts in the choice, Groq in a member of its own.
+  const counted = decodeUsage(usage) ?? decodeUsage(choice.usage) ?? decodeUsage(fieldsOf(x_groq).usage);
+  const { reasoning, text } = decodeContent(delta.content);
   return {
-    text: textOfContent(delta.content) || stringOf(delta.refusal),
+    text: text || stringOf(delta.refusal),
     // DeepSeek, Qwen and llama.cpp use the one name, Ollama, OpenRouter and newer versions of vLLM the other.
-    reasoning: stringOf(delta.reasoning_content) || stringOf(delta.reasoning),
+    reasoning: stringOf(delta.reasoning_content) || stringOf(delta.reasoning) || reasoning,
     toolCalls: listOf(delta.tool_calls).map(decodeToolCall),
+    isWhole,
     ...(finish !== "" && { finish }),
     ...(counted && { usage: counted }),
     ...(failure && { error: failure }),
   };
 }
 
-function decodeFailure(error: unknown): ChatFailure {
-  const { code } = fieldsOf(error);
-  const isStatus = typeof code === "number" && code >= 400 && code < 600;
-  return { reason: describeError(error), status: isStatus ? code : 500 };
-}
-
-/** The reason in the body of an error, in the forms of OpenAI, Ollama, vLLM and FastAPI; empty if there is none. */
-export function describeError(error: unknown): string {
-  if (typeof error === "string") return error;
-  const { detail, error: inner, message } = fieldsOf(error);
-  if (typeof message === "string") return message;
-  if (inner !== undefined) return describeError(inner);
-  return typeof detail === "string" ? detail : "";
-}
-
-/** Some servers send text as a list of parts. */
-function textOfContent(content: unknown): string {
-  if (typeof content === "string") return content;
-  return listOf(content)
-    .map((part) => stringOf(fieldsOf(part).text))
-    .join("");
+/** Some servers send a list of parts; Mistral has reasoning among them. */
+function decodeContent(content: unknown): { readonly text: string; readonly reasoning: string } {
+  if (typeof content === "string") return { text: content, reasoning: "" };
+  const parts = listOf(content).map(fieldsOf);
+  const textOf = (all: readonly { readonly text?: unknown }[]) => all.map(({ text }) => stringOf(text)).join("");
+  const thoughts = parts.flatMap(({ thinking }) => listOf(thinking).map(fieldsOf));
+  return { text: textOf(parts), reasoning: textOf(thoughts) };
 }
 
 function decodeToolCall(value: unknown): ToolCallDelta {
@@ -122,7 +110,7 @@ function decodeToolCall(value: unknown): ToolCallDelta {
   const { arguments: given, name } = fieldsOf(called);
   return {
     index: typeof index === "number" ? index : undefined,
-    id: stringOf(id),
+    id: nameOf(id),
     name: stringOf(name),
     // Some servers send an object instead of JSON text.
     arguments: isObject(given) ? JSON.stringify(given) : stringOf(given),
@@ -130,20 +118,31 @@ function decodeToolCall(value: unknown): ToolCallDelta {
 }
 
 function decodeUsage(value: unknown): TokenUsage | undefined {
-  if (!isObject(value)) return undefined;
-  const { completion_tokens, prompt_tokens } = value;
-  const reasoning = countOf(fieldsOf(value.completion_tokens_details).reasoning_tokens);
-  const cached = countOf(fieldsOf(value.prompt_tokens_details).cached_tokens);
+  const { completion_tokens_details, prompt_tokens_details } = fieldsOf(value);
+  const promptTokens = countOf(fieldsOf(value).prompt_tokens);
+  const completionTokens = countOf(fieldsOf(value).completion_tokens);
+  // MiniMax has counts of zero in every event but the last.
+  if (promptTokens === 0 && completionTokens === 0) return undefined;
+  const reasoning = countOf(fieldsOf(completion_tokens_details).reasoning_tokens);
+  const cached = countOf(fieldsOf(prompt_tokens_details).cached_tokens);
   return {
-    promptTokens: countOf(prompt_tokens),
-    completionTokens: countOf(completion_tokens),
+    promptTokens,
+    completionTokens,
     ...(reasoning > 0 && { reasoningTokens: reasoning }),
     ...(cached > 0 && { cachedTokens: cached }),
   };
 }
 
 const stringOf = (value: unknown): string => (typeof value === "string" ? value : "");
+/** Some servers send the text "null" where they have none. */
+const nameOf = (value: unknown): string => (value === "null" ? "" : stringOf(value));
 const countOf = (value: unknown): number => (Number.isSafeInteger(value) && Number(value) > 0 ? Number(value) : 0);
+
+/** Without an id, a name tells: without an index at once, and with one, as with Gemini, once the call is complete. */
+function startsAnother(known: ToolCall & { readonly index: number | undefined }, delta: ToolCallDelta): boolean {
+  if (delta.name === "" || delta.id !== "") return false;
+  return delta.index === undefined || (known.arguments.endsWith("}") && parseJson(known.arguments) !== undefined);
+}
 
 /** Assembles tool calls from deltas. */
 export function createToolCallAssembler() {
@@ -155,9 +154,12 @@ export function createToolCallAssembler() {
     return isSame ? known : undefined;
   };
   return {
+    get isEmpty(): boolean {
+      return calls.length === 0;
+    },
     add(delta: ToolCallDelta): void {
       const known = find(delta);
-      if (known === undefined || (delta.index === undefined && delta.name !== "" && delta.id === "")) {
+      if (known === undefined || startsAnother(known, delta)) {
         calls.push({ ...delta });
         return;
       }
@@ -171,6 +173,14 @@ export function createToolCallAssembler() {
         .filter(({ name }) => name !== "")
         .map(({ arguments: given, id, name }, at) => ({ id: id || `call_${at}`, name, arguments: given })),
   };
+}
+
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 const THINK_START = "<think>";

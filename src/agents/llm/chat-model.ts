@@ -5,9 +5,10 @@ import type { JsonObject } from "../../model/json.ts";
 import type { Clock, Log } from "../../model/ports.ts";
 import { statusText } from "../../model/status-texts.ts";
 import { SseLimitError } from "../../wire/sse.ts";
-import { type ChatMessage, describeError, encodeMessage, encodeTool, type ToolDefinition } from "./chat-codec.ts";
+import { type ChatMessage, encodeMessage, encodeTool, parseJson, type ToolDefinition } from "./chat-codec.ts";
+import { describeError } from "./decode-end.ts";
 import { ModelError, readRetryAfter, toModelError } from "./model-error.ts";
-import { type ChatChunk, type ChatResult, parseJson, readAnswer, readText } from "./read-answer.ts";
+import { type ChatChunk, type ChatResult, readAnswer, readText } from "./read-answer.ts";
 
 export interface ChatModelOptions {
   /** Everything before `/chat/completions`. */

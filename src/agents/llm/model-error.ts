@@ -1,5 +1,11 @@
 import { statusText } from "../../model/status-texts.ts";
-import type { ChatFailure } from "./chat-codec.ts";
+
+/** An error in the body of a response, or in an event of a stream that began with status 200. */
+export interface ChatFailure {
+  readonly reason: string;
+  /** As an HTTP status; undefined if the server names none. */
+  readonly status: number | undefined;
+}
 
 /** Why a request failed, in a sentence that callers may read: never with the key, the address or a response's body. */
 export class ModelError extends Error {
@@ -21,6 +27,9 @@ export class ModelError extends Error {
 const MAX_REASON_LENGTH = 300;
 const TEMPORARY_STATUSES: ReadonlySet<number> = new Set([408, 409, 425, 429, 500, 502, 503, 504, 529]);
 
+/** An account without credit is reported with the same status as too many requests; the last one is Zhipu's code. */
+const WITHOUT_CREDIT = /insufficient_quota|exceeded_current_quota|"1113"/;
+
 interface ReceivedFailure extends ChatFailure {
   /** All that was received, for the log. */
   readonly text: string;
@@ -30,10 +39,9 @@ interface ReceivedFailure extends ChatFailure {
 export function toModelError(failure: ReceivedFailure, apiKey: string | undefined): ModelError {
   const { retryAfterMs, status, text } = failure;
   const reason = hideKey(failure.reason, apiKey).replace(/\s+/g, " ").trim().slice(0, MAX_REASON_LENGTH);
-  const cause = new Error(`HTTP ${status}: ${reason || hideKey(text, apiKey).slice(0, MAX_REASON_LENGTH)}`);
+  const cause = new Error(`HTTP ${status ?? 200}: ${reason || hideKey(text, apiKey).slice(0, MAX_REASON_LENGTH)}`);
   if (status === 401 || status === 403) return new ModelError(statusText("modelRefusedKey"), { cause });
-  // An account without credit is reported with the same status as too many requests.
-  const isTemporary = TEMPORARY_STATUSES.has(status) && !text.includes("insufficient_quota");
+  const isTemporary = TEMPORARY_STATUSES.has(status ?? 500) && !WITHOUT_CREDIT.test(text);
   if (status === 429 && isTemporary) {
     const message =
       retryAfterMs === undefined
@@ -41,9 +49,10 @@ export function toModelError(failure: ReceivedFailure, apiKey: string | undefine
         : statusText("modelBusyFor", Math.max(1, Math.ceil(retryAfterMs / 1000)));
     return new ModelError(message, { cause, isTemporary, retryAfterMs });
   }
-  const sentence = statusText("modelFailed", status);
-  // A reason for a status of 4xx concerns the request: a model that does not exist, too many tokens, a bad image.
-  const isAboutRequest = status >= 400 && status < 500 && reason !== "";
+  const sentence = status === undefined ? statusText("modelReported") : statusText("modelFailed", status);
+  // A reason for a status of 4xx concerns the request: a model that does not exist, too many tokens, a bad image. Without
+  // a status, nothing else tells the caller what happened.
+  const isAboutRequest = (status === undefined || (status >= 400 && status < 500)) && reason !== "";
   return new ModelError(isAboutRequest ? `${sentence} ${reason}` : sentence, { cause, isTemporary, retryAfterMs });
 }
 

@@ -6,9 +6,11 @@ import {
   createThinkSplitter,
   createToolCallAssembler,
   decodeChunk,
+  parseJson,
   type TokenUsage,
   type ToolCall,
 } from "./chat-codec.ts";
+import { decodeFinish, type Finish } from "./decode-end.ts";
 import { ModelError, toModelError } from "./model-error.ts";
 
 export interface ChatChunk {
@@ -19,8 +21,7 @@ export interface ChatChunk {
 export interface ChatResult {
   readonly text: string;
   readonly toolCalls: readonly ToolCall[];
-  /** `stop`, `tool_calls`, `length`, `content_filter` and others; empty if the server sent none. */
-  readonly finish: string;
+  readonly finish: Finish;
   /** Undefined if the server did not send it. */
   readonly usage: TokenUsage | undefined;
 }
@@ -74,6 +75,8 @@ function createAnswer(apiKey: string | undefined) {
   const splitter = createThinkSplitter();
   const calls = createToolCallAssembler();
   let text = "";
+  let hasText = false;
+  let hasReasoning = false;
   let finish = "";
   let usage: TokenUsage | undefined;
   let failure: ModelError | undefined;
@@ -96,11 +99,14 @@ function createAnswer(apiKey: string | undefined) {
     }
     const delta = decodeChunk(value);
     if (delta.error !== undefined) failure = toModelError({ ...delta.error, text: data }, apiKey);
-    for (const call of delta.toolCalls) calls.add(call);
+    if (!delta.isWhole || calls.isEmpty) for (const call of delta.toolCalls) calls.add(call);
     finish = delta.finish ?? finish;
     usage = delta.usage ?? usage;
-    const parts = splitter.push(delta.text);
-    return { text: parts.text, reasoning: delta.reasoning + parts.reasoning };
+    const parts = delta.isWhole && hasText ? NOTHING : splitter.push(delta.text);
+    const reasoning = delta.isWhole && hasReasoning ? "" : delta.reasoning;
+    hasText ||= delta.text !== "";
+    hasReasoning ||= delta.reasoning !== "";
+    return { text: parts.text, reasoning: reasoning + parts.reasoning };
   };
   return {
     /** What the events of one read add together, up to the last one or an error. */
@@ -120,20 +126,12 @@ function createAnswer(apiKey: string | undefined) {
     result(): ChatResult {
       if (failure !== undefined) throw failure;
       if (finish === "") throw new ModelError(statusText("modelBrokeOff"), { isTemporary: true });
-      return { text, toolCalls: calls.toToolCalls(), finish, usage };
+      return { text, toolCalls: calls.toToolCalls(), finish: decodeFinish(finish), usage };
     },
   };
 }
 
 const NOTHING: ChatChunk = { text: "", reasoning: "" };
-
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
 
 async function* limitBytes(response: Response, maxBytes: number): AsyncGenerator<Uint8Array> {
   let size = 0;

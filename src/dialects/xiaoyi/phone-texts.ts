@@ -141,6 +141,8 @@ const STATUS_TEXTS_ZH = {
   modelBusy: "语言模型繁忙，请稍后再试。",
   modelBusyFor: "语言模型繁忙，请在 {} 秒后重试。",
   modelFailed: "语言模型返回了错误（HTTP {}）。",
+  modelReported: "语言模型报告了错误。",
+  modelStopped: "语言模型终止了回答（{}）。",
   modelBrokeOff: "语言模型的回答中断了，请重试。",
   modelUnreadable: "无法读取语言模型的回答，请重试。",
   modelSaidNothing: "语言模型没有给出回答，请重试。",
