@@ -20,7 +20,7 @@ import {
 } from "./testing/stores.ts";
 
 const EVERYTHING = { history: Number.MAX_SAFE_INTEGER, artifacts: true };
-const RUNS = cases(100, 3_000);
+const RUNS = cases(3_000, 100);
 
 /** How long the store takes over each write. */
 const delays = fc.array(fc.nat({ max: 4 }), { maxLength: 8 });
@@ -87,7 +87,7 @@ describe.each(["fail", "resume"] as const)("whatever is asked in whatever order 
   });
 });
 
-const NODE_RUNS = cases(40, 1_500);
+const NODE_RUNS = cases(1_500, 40);
 const fates = fc.oneof(
   fc.constant<WakeupFate[]>([]),
   fc.constant<WakeupFate[]>(["lost"]),

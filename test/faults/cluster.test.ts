@@ -17,7 +17,7 @@ const LEASE_MS = 2_000;
 const NODES = 3;
 /** Unfinished tasks while faults happen. */
 const UNDER_WAY = 40;
-const ROUNDS = cases(100, 500);
+const ROUNDS = cases(500, 25);
 const SEED = Number(process.env.FAULT_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 const closing: (() => Promise<void>)[] = [];

@@ -14,7 +14,7 @@ import { untilStuck, Victim } from "./victim.ts";
 /** Unfinished tasks whenever a life begins, so that there are still 200 when it ends. */
 const UNDER_WAY = 240;
 const RUNNING = 200;
-const KILLS = cases(8, 60);
+const KILLS = cases(60);
 const SEED = Number(process.env.FAULT_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 const folder = createFolder();

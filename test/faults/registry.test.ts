@@ -5,7 +5,7 @@ import { ask, cardAt } from "../registry/support.ts";
 import { closeLater, createFolder } from "../support/lifecycle.ts";
 import { Victim } from "./victim.ts";
 
-const KILLS = cases(3, 20);
+const KILLS = cases(20);
 const AT_ONCE = 40;
 
 test(`no agent whose registration was answered is lost to ${KILLS} kills, and no removed one comes back`, async () => {

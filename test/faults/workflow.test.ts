@@ -11,7 +11,7 @@ import { createFolder, startServer } from "../support/lifecycle.ts";
 import { expectedTexts, remoteSteps, twentySteps } from "./twenty-steps.ts";
 import { Victim } from "./victim.ts";
 
-const KILLS = cases(20, 100);
+const KILLS = cases(100);
 const SEED = Number(process.env.FAULT_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 /** How often each step of each run was begun and finished, as its agent counts. */

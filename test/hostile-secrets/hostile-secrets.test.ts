@@ -29,7 +29,7 @@ import { sendRaw } from "../support/raw-http.ts";
 import { useScene } from "../support/scene.ts";
 import { callsWithSecrets, MARK, RIGHT, SECRETS, Watcher, webhooks, withSecrets } from "./planted.ts";
 
-const REQUESTS = cases(2_000, 50_000);
+const REQUESTS = cases(50_000, 500);
 /** Of all batches, those over gRPC. */
 const GRPC_SHARE = 0.25;
 

@@ -166,6 +166,6 @@ test("whatever is posted, the agent survives and posts a bounded number of answe
         await stage.stop();
       },
     ),
-    { numRuns: cases(30, 1_000) },
+    { numRuns: cases(1_000, 30) },
   );
 });

@@ -141,7 +141,7 @@ describe("any message", () => {
 
   it("fits when it is split, and is whole when its pieces are joined in any order", () => {
     let split = 0;
-    const numRuns = cases(500, 20_000);
+    const numRuns = cases(20_000, 500);
     fc.assert(
       fc.property(bodies, names, limits, fc.nat(), (body, attachments, limit, order) => {
         if (expectWhole(result(body, { attachments }), limit, order) > 1) split++;
@@ -156,7 +156,7 @@ describe("any message", () => {
       fc.property(anyMessage, bodies, limits, fc.nat(), (message, body, limit, order) => {
         expectWhole({ ...message, body }, { ...limit, max: limit.max + 4_000 }, order);
       }),
-      { numRuns: cases(300, 10_000) },
+      { numRuns: cases(10_000, 300) },
     );
   });
 
@@ -172,7 +172,7 @@ describe("any message", () => {
           }
         },
       ),
-      { numRuns: cases(300, 20_000) },
+      { numRuns: cases(20_000, 300) },
     );
   });
 });

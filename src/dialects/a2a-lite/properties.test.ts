@@ -5,7 +5,7 @@ import { formatChat, formatMessage } from "./format.ts";
 import { parsePost } from "./parse.ts";
 import { anyMessage, anyText } from "./testing/arbitraries.ts";
 
-const CASES = { numRuns: cases(4_000, 150_000) };
+const CASES = { numRuns: cases(150_000, 1_000) };
 
 describe("any message", () => {
   it.each([{ singleLine: false }, { singleLine: true }])("is read as it was written: %o", (format) => {

@@ -8,6 +8,7 @@ import { isDataPart, isTextPart, isUrlPart, type Part } from "../../model/messag
 import type { Operation, StreamFrame } from "../../model/operation.ts";
 import type { Task } from "../../model/task.ts";
 import { legalLog } from "../../model/testing/events.ts";
+import { cases } from "../../model/testing/exploring.ts";
 import { nearMisses } from "../suite/arbitraries.ts";
 import { toolsOf } from "../suite/join.ts";
 import { legacyValues } from "../suite/legacy-values.ts";
@@ -17,7 +18,7 @@ import { decodeRequest, METHODS } from "./decode.ts";
 import { encodeAnswer, StreamEncoder } from "./encode.ts";
 import { comparableMessage, comparableTask } from "./fixtures/serving.ts";
 
-const CASES = { numRuns: 10_000 };
+const CASES = { numRuns: cases(10_000) };
 const near = nearMisses(
   [
     "id",
@@ -171,7 +172,7 @@ describe("any log", () => {
         expect(heard.map(({ number }) => number)).toEqual(log.map(({ number }) => number));
         expect(wordsOfArtifacts(view)).toEqual(wordsOfArtifacts(fold(log).toTask()));
       }),
-      { numRuns: 2_000 },
+      { numRuns: cases(2_000) },
     );
   });
 
@@ -187,7 +188,7 @@ describe("any log", () => {
         expect(heard.flatMap(({ number }) => number ?? [])).toEqual(log.slice(at - 1).map(({ number }) => number));
         expect(wordsOfArtifacts(view)).toEqual(wordsOfArtifacts(fold(log).toTask()));
       }),
-      { numRuns: 2_000 },
+      { numRuns: cases(2_000) },
     );
   });
 });

@@ -4,6 +4,7 @@ import { ProtocolError } from "../../model/errors.ts";
 import { EXTENSIONS } from "../../model/extensions.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { TaskState } from "../../model/task.ts";
+import { cases } from "../../model/testing/exploring.ts";
 import { isStreamReply } from "../../wire/exchange.ts";
 import { batches, contextOf, exchangeOf, frame, full, textOf } from "../suite/serving.ts";
 import { jsonRpc } from "./bind-json-rpc.ts";
@@ -454,7 +455,7 @@ describe("anything else", () => {
           expect([-32001, -32602]).toContain(JSON.parse(String(reply.body)).error.code);
         },
       ),
-      { numRuns: 10_000 },
+      { numRuns: cases(10_000) },
     );
   });
 });

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ProtocolError } from "../../model/errors.ts";
 import type { Operation } from "../../model/operation.ts";
+import { cases } from "../../model/testing/exploring.ts";
 import { parseJsonRpc } from "../../wire/json-rpc.ts";
 import type { CallTarget } from "../contract.ts";
 import * as arbitrary from "../suite/arbitraries.ts";
@@ -136,7 +137,7 @@ describe("requests", () => {
         expect(read.value).toEqual(operation);
         expect([...losses, ...read.losses]).toEqual([]);
       }),
-      { numRuns: 10_000 },
+      { numRuns: cases(10_000) },
     );
   });
 });
@@ -320,7 +321,7 @@ describe("answers", () => {
           }
         },
       ),
-      { numRuns: 10_000 },
+      { numRuns: cases(10_000) },
     );
   });
 });

@@ -11,9 +11,9 @@ import { allFrames, createScriptedService, type Joined, join, type ScriptedServi
 import { frameOf, OPERATIONS } from "./values.ts";
 
 /** Ten thousand values for each codec: messages are cheap, tasks and streams are full of them. */
-const MESSAGES = cases(2_000, 10_000);
-const TASKS = cases(2_500, 10_000);
-const STREAMS = cases(1_000, 5_000);
+const MESSAGES = cases(10_000);
+const TASKS = cases(10_000, 2_500);
+const STREAMS = cases(5_000);
 
 export interface FidelityOptions {
   /** Projection for comparing messages and tasks in dialects that assign their own ids. Default: the whole value. */

@@ -54,7 +54,7 @@ function describeExchangeGarbage(dialect: Dialect, calling: ExchangeCalling): vo
       fc.property(fc.constantFrom(...kinds), fc.integer({ min: 100, max: 599 }), garbage, (kind, status, text) => {
         throwsOnlyProtocolErrors(() => calling.decode(kind, { status, contentType: "application/json", text }));
       }),
-      { numRuns: cases(2_000, 10_000) },
+      { numRuns: cases(10_000) },
     );
   });
 
@@ -64,7 +64,7 @@ function describeExchangeGarbage(dialect: Dialect, calling: ExchangeCalling): vo
       fc.property(garbage, fc.string(), id, (data, event, number) => {
         throwsOnlyProtocolErrors(() => calling.decodeFrame({ data, event, id: number }));
       }),
-      { numRuns: cases(2_000, 10_000) },
+      { numRuns: cases(10_000) },
     );
   });
 
@@ -100,7 +100,7 @@ function describeExchangeGarbage(dialect: Dialect, calling: ExchangeCalling): vo
           }
         },
       ),
-      { numRuns: cases(1_000, 3_000) },
+      { numRuns: cases(3_000) },
     );
   });
 }
@@ -125,7 +125,7 @@ function describeRpcGarbage(dialect: Dialect, calling: RpcCalling): void {
         throwsOnlyProtocolErrors(() => calling.decodeFrame(message));
         expect(ProtocolError.is(calling.decodeFailure({ code, message: text, details: message }))).toBe(true);
       }),
-      { numRuns: cases(2_000, 10_000) },
+      { numRuns: cases(10_000) },
     );
   });
 
@@ -142,7 +142,7 @@ function describeRpcGarbage(dialect: Dialect, calling: RpcCalling): void {
         const reply = await rpc?.handle(request, contextOf(service));
         if (reply?.kind === "failure") expect(reply.status.code).toBeGreaterThan(0);
       }),
-      { numRuns: cases(2_000, 10_000) },
+      { numRuns: cases(10_000) },
     );
   });
 }

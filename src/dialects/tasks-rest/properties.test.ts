@@ -5,6 +5,7 @@ import { fold, TaskFold } from "../../model/fold.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { StreamFrame } from "../../model/operation.ts";
 import { legalLog } from "../../model/testing/events.ts";
+import { cases } from "../../model/testing/exploring.ts";
 import { toTask } from "../shared/legacy/encode.ts";
 import { nearMisses } from "../suite/arbitraries.ts";
 import { toolsOf } from "../suite/join.ts";
@@ -15,7 +16,7 @@ import { decodeRequest } from "./decode.ts";
 import { encodeAnswer, FORM, StreamEncoder } from "./encode.ts";
 import { matchRoute } from "./http-routes.ts";
 
-const CASES = { numRuns: 10_000 };
+const CASES = { numRuns: cases(10_000) };
 const near = nearMisses(
   ["id", "contextId", "taskId", "messageId", "message", "role", "parts", "type", "text", "file", "data", "bytes", "uri"]
     .concat([
@@ -141,7 +142,7 @@ describe("any log", () => {
           }
         }
       }),
-      { numRuns: 2_000 },
+      { numRuns: cases(2_000) },
     );
   });
 });

@@ -6,6 +6,7 @@ import type { Loss } from "../../model/loss.ts";
 import type { Message, Part } from "../../model/message.ts";
 import type { Task } from "../../model/task.ts";
 import { legalLog } from "../../model/testing/events.ts";
+import { cases } from "../../model/testing/exploring.ts";
 import * as arbitrary from "../suite/arbitraries.ts";
 import { nearMisses } from "../suite/arbitraries.ts";
 import { toolsOf } from "../suite/join.ts";
@@ -54,14 +55,14 @@ describe("any message of a caller", () => {
         expect(losses).toEqual([]);
         expect(heard).toEqual(message);
       }),
-      { numRuns: 5_000 },
+      { numRuns: cases(5_000) },
     );
   });
 
   it("and cannot is declared", () => {
     fc.assert(
       fc.property(arbitrary.message, (any) => expectDeclared(heardBack({ ...any, role: "ROLE_USER" }).losses)),
-      { numRuns: 3_000 },
+      { numRuns: cases(3_000) },
     );
   });
 });
@@ -180,7 +181,7 @@ describe("whatever comes", () => {
           }
         },
       ),
-      { numRuns: 10_000 },
+      { numRuns: cases(10_000) },
     );
   });
 });

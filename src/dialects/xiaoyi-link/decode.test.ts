@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { echo } from "../../engine/testing/agents.ts";
 import { settle } from "../../engine/testing/fake-clock.ts";
+import { cases } from "../../model/testing/exploring.ts";
 import { decodeFrame, type PlatformFrame } from "./decode.ts";
 import { AGENT_ID, message, Stage } from "./testing/stage.ts";
 
@@ -94,7 +95,7 @@ describe("frames", () => {
       fc.property(fc.oneof(fc.string(), fc.json(), ...FRAMES.map(mangled)), (frame) => {
         expect(typeof read(frame ?? "").kind).toBe("string");
       }),
-      { numRuns: 2_000 },
+      { numRuns: cases(2_000) },
     );
   });
 

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ProtocolError } from "../../model/errors.ts";
+import { cases } from "../../model/testing/exploring.ts";
 import { nearMisses } from "../suite/arbitraries.ts";
 import { toolsOf } from "../suite/join.ts";
 import { type DecodedMessage, decodeMessageParams, tappedNotificationId } from "./decode.ts";
@@ -206,7 +207,7 @@ describe("what is not a message", () => {
           if (!ProtocolError.is(error)) throw error;
         }
       }),
-      { numRuns: 10_000 },
+      { numRuns: cases(10_000) },
     );
   });
 });

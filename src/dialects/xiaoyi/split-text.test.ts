@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cases } from "../../model/testing/exploring.ts";
 import { countCodePoints, lastCodePoints, splitText } from "./frames.ts";
 
 describe("text", () => {
@@ -18,7 +19,7 @@ describe("text", () => {
       fc.property(texts, fc.integer({ min: 1, max: 5 }), (text, longest) => {
         expect([...lastCodePoints(text, longest)]).toEqual([...text].slice(-longest));
       }),
-      { numRuns: 2_000 },
+      { numRuns: cases(2_000) },
     );
   });
 
@@ -37,7 +38,7 @@ describe("text", () => {
         }
         expect(pieces.reduce((sum, piece) => sum + [...piece].length, 0)).toBe([...text].length);
       }),
-      { numRuns: 2_000 },
+      { numRuns: cases(2_000) },
     );
   });
 });

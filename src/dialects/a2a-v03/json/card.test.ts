@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { AgentCard } from "../../../model/card.ts";
 import type { JsonObject } from "../../../model/json.ts";
+import { cases } from "../../../model/testing/exploring.ts";
 import * as arbitrary from "../../suite/arbitraries.ts";
 import { fromWireCard, interfaces, toCardDocument, toLegacyCardDocument, toWireCard } from "./card.ts";
 
@@ -195,9 +196,9 @@ describe("any card", () => {
         expect(read?.losses).toEqual([]);
         expect(canonical(read?.value)).toEqual(canonical(card));
       }),
-      { numRuns: 10_000 },
+      { numRuns: cases(10_000) },
     );
-    expect(whole).toBeGreaterThan(1000);
+    expect(whole).toBeGreaterThan(cases(1_000));
   });
 
   /** Optional text that is empty says nothing. */

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cases } from "../../../model/testing/exploring.ts";
 import { fromWireCard, readCard } from "./card.ts";
 
 const URL_OF_CARD = "https://h.example/.well-known/agent.json";
@@ -215,7 +216,7 @@ describe("anything at all", () => {
         const read = readCard(JSON.parse(JSON.stringify(any)), cardUrl);
         if (read !== undefined) expect(read.card.supportedInterfaces.length).toBeGreaterThan(0);
       }),
-      { numRuns: 10_000 },
+      { numRuns: cases(10_000) },
     );
   });
 });

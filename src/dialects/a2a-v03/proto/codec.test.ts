@@ -6,6 +6,7 @@ import { ProtocolError } from "../../../model/errors.ts";
 import type { Loss } from "../../../model/loss.ts";
 import type { Operation, SendInput } from "../../../model/operation.ts";
 import { TASK_STATES } from "../../../model/task.ts";
+import { cases } from "../../../model/testing/exploring.ts";
 import * as arbitrary from "../../suite/arbitraries.ts";
 import { grpc } from "../bind-grpc.ts";
 import { fromProtoCard, toProtoCard } from "./card.ts";
@@ -14,10 +15,10 @@ import { toProtoEvent, toProtoTaskPushConfig } from "./encode.ts";
 import { decodeRequest, encodeRequest, REQUEST_NAMES } from "./requests.ts";
 import { fromBytes, type ProtoName, readProto, toBytes } from "./schema.ts";
 
-const CASES = { numRuns: 10_000 };
+const CASES = { numRuns: cases(10_000) };
 /** For values that take long to make. The contract suite takes messages, tasks and events by the ten thousand. */
-const FEWER_CASES = { numRuns: 2_000 };
-const CARDS = { numRuns: 5_000 };
+const FEWER_CASES = { numRuns: cases(2_000) };
+const CARDS = { numRuns: cases(5_000) };
 
 /** Both ways a message can travel. */
 const WAYS = {

@@ -1,9 +1,11 @@
 /** The binary form, held against another implementation of protobuf that knows only the published `.proto`. */
+
 import { fileURLToPath } from "node:url";
 import { loadSync, type MethodDefinition, type ServiceDefinition } from "@grpc/proto-loader";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ProtocolError } from "../../../model/errors.ts";
+import { cases } from "../../../model/testing/exploring.ts";
 import * as arbitrary from "../../suite/arbitraries.ts";
 import { fromBytes, readWire, toBytes, type WireName } from "./schema.ts";
 
@@ -51,7 +53,7 @@ describe("bytes", () => {
           expect(ProtocolError.is(error)).toBe(true);
         }
       }),
-      { numRuns: 10_000 },
+      { numRuns: cases(10_000) },
     );
   });
 

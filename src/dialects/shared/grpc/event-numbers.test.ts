@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { cases } from "../../../model/testing/exploring.ts";
 import * as arbitrary from "../../suite/arbitraries.ts";
 import { embedNumber, extractNumber } from "./stream.ts";
 
@@ -10,7 +11,7 @@ it("a number put into any event comes out again, and the event is as it was", ()
       expect(back.event).toEqual(event);
       expect(back.number).toBe("message" in event ? undefined : number);
     }),
-    { numRuns: 2_000 },
+    { numRuns: cases(2_000) },
   );
 });
 

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ERROR_CODES, ProtocolError } from "../../../model/errors.ts";
+import { cases } from "../../../model/testing/exploring.ts";
 import { readErrorDetails } from "../errors.ts";
 import { decodeStatusDetails, toRpcStatus } from "./status.ts";
 
@@ -39,7 +40,7 @@ describe("an error as a gRPC status", () => {
           );
         },
       ),
-      { numRuns: 1_000 },
+      { numRuns: cases(1_000) },
     );
   });
 
@@ -48,7 +49,7 @@ describe("an error as a gRPC status", () => {
       fc.property(fc.uint8Array({ maxLength: 40 }), (details) => {
         expect(Array.isArray(decodeStatusDetails({ code: 5, message: "", details }))).toBe(true);
       }),
-      { numRuns: 2_000 },
+      { numRuns: cases(2_000) },
     );
     expect(decodeStatusDetails({ code: 5, message: "" })).toEqual([]);
   });

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { promptly } from "../../../engine/testing/fake-clock.ts";
 import { ProtocolError } from "../../../model/errors.ts";
+import { cases } from "../../../model/testing/exploring.ts";
 import { createLinkPair } from "../../../wire/testing/link-pair.ts";
 import { linkToolsOf } from "../../suite/join.ts";
 import { linkCalling } from "./call-link.ts";
@@ -51,7 +52,7 @@ describe("any frame", () => {
           decodeAgentFrame(text, agentId).kind,
         );
       }),
-      { numRuns: 2_000 },
+      { numRuns: cases(2_000) },
     );
   });
 

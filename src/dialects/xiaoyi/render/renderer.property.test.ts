@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { StreamEvent } from "../../../model/event.ts";
 import { legalLog } from "../../../model/testing/events.ts";
+import { cases } from "../../../model/testing/exploring.ts";
 import { enqueueFrames, type PartWire, type RenderedFrame } from "../frames.ts";
 import { RENDER_MODES, Renderer, type RenderMode } from "./renderer.ts";
 
@@ -68,7 +69,7 @@ describe("any answer", () => {
         enqueueFrames(frames, waiting);
         expect(screenOf(waiting)).toBe(expected);
       }),
-      { numRuns: 1_000 },
+      { numRuns: cases(1_000) },
     );
   });
 });
@@ -93,7 +94,7 @@ describe("any log", () => {
           expect([...(parts ?? []).map(textOf).join("")].length).toBeLessThanOrEqual(4_000);
         }
       }),
-      { numRuns: 1_000 },
+      { numRuns: cases(1_000) },
     );
   });
 });
