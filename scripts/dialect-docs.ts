@@ -36,6 +36,10 @@ printed by \`dragoman send --debug\`, and refused with \`strict: true\`.
 Ids that a dialect has no field for are not losses: 0.1 has no \`messageId\` and identifies artifacts by their index, so the
 receiver generates ids. This page is generated from what the dialects declare.
 
+Requests are read strictly. The answers of other agents are read as far as they can be: an id, a role or a state that is missing
+or unknown is filled in, members of later versions are skipped, and a task in an unknown state (\`TASK_STATE_UNSPECIFIED\`) is
+followed until it ends. All of that is reported as a loss, too.
+
 ## What each supports
 
 ${table(["", ...dialects.map(({ name }) => `\`${name}\``)], abilityRows(dialects))}
@@ -84,10 +88,12 @@ function lossesSection({ name, losses }: Dialect): string {
   return `${head}\n\n${table(["what", "", "why, or what it becomes", "where"], losses.map(lossRow))}`;
 }
 
-const KIND_LABELS = { dropped: "dropped", bent: "changed", moved: "moved" } as const satisfies Record<
-  LossRule["kind"],
-  string
->;
+const KIND_LABELS = {
+  dropped: "dropped",
+  bent: "changed",
+  moved: "moved",
+  filled: "filled in",
+} as const satisfies Record<LossRule["kind"], string>;
 
 function lossRow({ kind, what, reason, direction, bindings }: LossRule): string[] {
   const where = bindings === undefined ? "everywhere" : bindings.join(", ");

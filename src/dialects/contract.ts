@@ -258,8 +258,8 @@ export interface ExchangeCalling {
     answer: BufferedResponse,
     asked?: Operation,
   ): Lossy<Outcomes[K]>;
-  /** One frame of a stream. Throws like `decode`. */
-  decodeFrame(frame: ReceivedEvent): Lossy<StreamFrame>;
+  /** One frame of a stream; undefined for an event of an unknown kind. Throws like `decode`. */
+  decodeFrame(frame: ReceivedEvent): Lossy<StreamFrame | undefined>;
   /** Replaces `decodeFrame` where decoding a frame depends on the request and on earlier frames. One per stream. */
   openFrames?(asked?: Operation): FrameDecoder;
   /** Present where peers may require a session or a login before they accept calls. */
@@ -303,7 +303,8 @@ export interface RpcCalling {
   readonly version: string;
   encode(operation: Operation, target: CallTarget): Lossy<RpcCall>;
   decode<K extends Exclude<OperationKind, "stream" | "subscribe">>(kind: K, message: Uint8Array): Lossy<Outcomes[K]>;
-  decodeFrame(message: Uint8Array): Lossy<StreamFrame>;
+  /** Undefined for an event of an unknown kind. */
+  decodeFrame(message: Uint8Array): Lossy<StreamFrame | undefined>;
   /** Decodes a status other than OK. The meaning of some depends on the operation. */
   decodeFailure(status: RpcStatus, kind?: OperationKind): ProtocolError;
 }

@@ -1,9 +1,9 @@
 /**
  * Something a dialect could not express: dropped entirely, expressed in another form, or moved to another place, where
- * all of it can be read.
+ * all of it can be read. Or, in an agent's answer, something that was missing or unknown and is filled in.
  */
 export interface Loss {
-  readonly kind: "dropped" | "bent" | "moved";
+  readonly kind: "dropped" | "bent" | "moved" | "filled";
   /** Where in the model the value stood, e.g. `task.artifacts[0].parts[1].metadata`. */
   readonly path: string;
   readonly reason: string;

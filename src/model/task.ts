@@ -4,8 +4,12 @@ import type { Message, Part } from "./message.ts";
 /** Active: the agent is or will be at work. Interrupted: it waits for someone. Terminal: nothing follows. */
 type StateClass = "active" | "interrupted" | "terminal";
 
-/** The states a task can be shown in, spelled as A2A 1.0 spells them on the wire. */
+/**
+ * The states of a task, spelled as A2A 1.0 spells them on the wire. Only tasks of other agents are in the unspecified
+ * one: their agent does not say, or names a state of a later version. It is not an end, so such a task is read again.
+ */
 export const STATE_CLASS = {
+  TASK_STATE_UNSPECIFIED: "active",
   TASK_STATE_SUBMITTED: "active",
   TASK_STATE_WORKING: "active",
   TASK_STATE_COMPLETED: "terminal",
@@ -18,7 +22,10 @@ export const STATE_CLASS = {
 
 export type TaskState = keyof typeof STATE_CLASS;
 
-export const TASK_STATES = Object.keys(STATE_CLASS) as readonly TaskState[];
+/** Those that a task can be shown in, all but the unspecified one. */
+export const TASK_STATES = (Object.keys(STATE_CLASS) as readonly TaskState[]).filter(
+  (state) => state !== "TASK_STATE_UNSPECIFIED",
+);
 
 export function isTerminal(state: TaskState): boolean {
   return STATE_CLASS[state] === "terminal";
@@ -30,10 +37,11 @@ export function isInterrupted(state: TaskState): boolean {
 
 /**
  * A task that has not ended may move to every other state and may repeat its own (a new status message, a new
- * timestamp), but never returns to SUBMITTED.
+ * timestamp), but never returns to SUBMITTED, and never becomes unspecified.
  */
 export function isTransitionAllowed(from: TaskState, to: TaskState): boolean {
-  return !isTerminal(from) && (to !== "TASK_STATE_SUBMITTED" || from === "TASK_STATE_SUBMITTED");
+  if (isTerminal(from) || to === "TASK_STATE_UNSPECIFIED") return false;
+  return to !== "TASK_STATE_SUBMITTED" || from === "TASK_STATE_SUBMITTED";
 }
 
 export interface Artifact {

@@ -39,6 +39,8 @@ export function compareTexts(left: string, right: string): number {
 
 /** Stored, so never renumbered. */
 export const STATE_CODES = {
+  // Of tasks of other agents only, which are not stored.
+  TASK_STATE_UNSPECIFIED: 0,
   TASK_STATE_SUBMITTED: 1,
   TASK_STATE_WORKING: 2,
   TASK_STATE_INPUT_REQUIRED: 3,

@@ -20,6 +20,7 @@ import type { Log } from "../../src/model/ports.ts";
 import { HTTP_BINDINGS } from "../support/bindings.ts";
 import { startGateway, startUpstream, untilCard } from "../support/gateway.ts";
 import { closeLater, freePort, startServer } from "../support/lifecycle.ts";
+import { readMetric } from "../support/metrics.ts";
 import { sendRaw } from "../support/raw-http.ts";
 import { statesOf, userMessage, WireClient } from "../support/wire-client.ts";
 
@@ -205,6 +206,23 @@ describe("a request", () => {
     expect(fake.requests[0]?.headers).toMatchObject({ traceparent: TRACE, tracestate: "a=1", "x-api-key": "s3cret" });
     // An agent without the extension gets only the count.
     expect(fake.requests[0]?.rpc.params?.metadata).toEqual({ "urn:dragoman:ext:hops:v1": { hops: 4, ancestors: [] } });
+  });
+
+  test("that leaves out ids and names states of its own has its answer forwarded, with what was filled in counted", async () => {
+    const status = (state: string) => ({ statusUpdate: { taskId: "", status: { state, message: { parts: [{}] } } } });
+    const fake = await fakeUpstream((_, response) => {
+      openStream(response);
+      response.write(rpcFrame({ task: { ...task(), status: { state: "TASK_STATE_UNSPECIFIED" } } }));
+      response.write(rpcFrame(status("TASK_STATE_MEDITATING")) + rpcFrame({ progressUpdate: { percent: 3 } }));
+      response.write(rpcFrame({ artifactUpdate: { artifact: { parts: [{ text: "all " }] } } }));
+      response.write(rpcFrame({ artifactUpdate: { artifact: { parts: [{ text: "of it" }] }, append: true } }));
+      response.end(rpcFrame(status("TASK_STATE_COMPLETED")));
+    });
+    const gateway = await startGateway({ far: { remote: fake.url } });
+    const answer = await clientOf(gateway).task("hello");
+    expect([answer.status.state, textOfArtifacts(answer)]).toEqual(["TASK_STATE_COMPLETED", "all of it"]);
+    const losses = 'dragoman_losses_total{dialect="a2a-v1",kind="filled"}';
+    expect(await readMetric(gateway.url, losses)).toBeGreaterThan(5);
   });
 
   test("in a loop is refused", async () => {

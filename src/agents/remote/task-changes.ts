@@ -1,5 +1,5 @@
 import { ProtocolError } from "../../model/errors.ts";
-import type { TaskEvent } from "../../model/event.ts";
+import type { StreamEvent, TaskEvent, TaskStatusUpdate } from "../../model/event.ts";
 import { addArtifactUpdate, appendParts, type OpenArtifact } from "../../model/fold.ts";
 import type { Part } from "../../model/message.ts";
 import type { StreamFrame } from "../../model/operation.ts";
@@ -31,7 +31,8 @@ export class TaskChanges {
   /** Throws INVALID_AGENT_RESPONSE for events of another task. Nothing follows the end of a task. */
   apply(frames: readonly StreamFrame[]): readonly StreamFrame[] {
     const changes: StreamFrame[] = [];
-    for (const frame of frames) {
+    for (const received of frames) {
+      const frame = withKnownState(received);
       if ("message" in frame.event) changes.push(frame);
       else if (!this.#isEnded) this.#addChanges(changes, frame, frame.event);
     }
@@ -81,6 +82,19 @@ export class TaskChanges {
     this.#isSettled = this.#isEnded || isInterrupted(status.state);
     this.#status = status;
   }
+}
+
+/** A task here has a state: one whose agent does not say which is at work, as far as anyone knows. */
+function withKnownState(frame: StreamFrame): StreamFrame {
+  const { event, number } = frame;
+  const status = "task" in event ? event.task.status : "statusUpdate" in event ? event.statusUpdate.status : undefined;
+  if (status?.state !== "TASK_STATE_UNSPECIFIED") return frame;
+  const known: TaskStatus = { ...status, state: "TASK_STATE_WORKING" };
+  const changed: StreamEvent =
+    "task" in event
+      ? { task: { ...event.task, status: known } }
+      : { statusUpdate: { ...(event as { statusUpdate: TaskStatusUpdate }).statusUpdate, status: known } };
+  return { event: changed, json: JSON.stringify(changed), ...(number === undefined ? undefined : { number }) };
 }
 
 function isSameStatus(one: TaskStatus, other: TaskStatus): boolean {

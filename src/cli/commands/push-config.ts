@@ -9,7 +9,6 @@ import { readHttpUrl } from "../flag-values.ts";
 import { type Output, printJson } from "../output.ts";
 import { renderTaskIds } from "../render/task.ts";
 import { field } from "../render/text.ts";
-import { tryGetTask } from "../session/follow.ts";
 import { reportResult } from "../session/report.ts";
 import { type ClientFlags, openAgent, type Session, withSession } from "../session/session.ts";
 
@@ -104,7 +103,7 @@ async function report(
   const task =
     session.settings.output === "json" || !session.tasksCanBeRead
       ? undefined
-      : await tryGetTask(agent, taskId, { historyLength: 0 }).catch(() => undefined);
+      : await agent.get(taskId, { historyLength: 0 }).catch(() => undefined);
   const ids = task === undefined ? field("Task ID", taskId) : renderTaskIds(task.id, task.contextId, task.status);
   reportResult(session, result, () => `${text}${ids}`);
 }

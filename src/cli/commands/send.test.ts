@@ -205,6 +205,19 @@ describe("send", () => {
     expect(stdout).toContain("State: TASK_STATE_AUTH_REQUIRED\nResume: ");
   });
 
+  it("[A2ACLI_TASK_POLL_003, A2ACLI_OUT_001] waits through a state that says nothing or is not known, with and without a stream", async () => {
+    agent.replies.SendStreamingMessage = {
+      events: [{ task: task("UNSPECIFIED") }, statusUpdate("MEDITATING"), { progressUpdate: {} }, ...STREAM.slice(1)],
+    };
+    const streamed = await runInProcess("send", "-a", agent.url, "hello", "-o", "json");
+    expect([streamed.code, JSON.parse(streamed.stdout)]).toEqual([0, { task: FINISHED }]);
+    agent.replies.SendMessage = { result: { task: task("UNSPECIFIED") } };
+    agent.replies.GetTask = [{ result: task("MEDITATING") }, { result: FINISHED }];
+    const words = ["send", "-a", agent.url, "hello", "--task-id", "task-1", "--poll-interval", "10ms", "-o", "json"];
+    const polled = await runInProcess(...words);
+    expect([polled.code, JSON.parse(polled.stdout)]).toEqual([0, { task: FINISHED }]);
+  });
+
   it("[A2ACLI_INTERACT_002] continues a task, and a stream of it goes on past the state it was in", async () => {
     const stream = [{ task: task("INPUT_REQUIRED") }, statusUpdate("WORKING"), statusUpdate("COMPLETED")];
     agent.replies.SendStreamingMessage = { events: stream };

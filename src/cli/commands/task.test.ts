@@ -97,12 +97,39 @@ describe("task get", () => {
     expect(agent.received).toHaveLength(3);
   });
 
-  it("[A2ACLI_TASK_POLL_003] tells a state that says nothing as it was received", async () => {
-    agent.replies.GetTask = { result: task("UNSPECIFIED") };
-    const text = await runInProcess("task", "get", "-a", agent.url, "task-1");
-    expect([text.code, text.stdout]).toEqual([0, "Task ID: task-1\nState: TASK_STATE_UNSPECIFIED\n"]);
+  it("[A2ACLI_TASK_GET_001, A2ACLI_TASK_POLL_003, A2ACLI_OUT_001] shows all of a task whose state says nothing", async () => {
+    const artifacts = [{ artifactId: "a", parts: [{ text: "half of it" }] }];
+    const history = [{ messageId: "m1", role: "ROLE_USER", parts: [{ text: "question" }] }];
+    agent.replies.GetTask = { result: task("UNSPECIFIED", { artifacts, history }) };
+    const { code, stdout } = await runInProcess("task", "get", "-a", agent.url, "task-1", "--history", "3");
+    expect([code, stdout]).toEqual([
+      0,
+      "History: m1\nMessage: from user\nText:\nquestion\n\nArtifact: a\nText:\nhalf of it\n\n" +
+        "Task ID: task-1\nContext ID: context-1\nState: TASK_STATE_UNSPECIFIED\n" +
+        `Resume: dragoman task get --wait -a ${agent.url} task-1\n`,
+    ]);
     const json = await runInProcess("task", "get", "-a", agent.url, "task-1", "-o", "json");
-    expect(JSON.parse(json.stdout)).toEqual({ id: "task-1", status: { state: "TASK_STATE_UNSPECIFIED" } });
+    expect(JSON.parse(json.stdout)).toEqual(task("UNSPECIFIED", { artifacts, history }));
+  });
+
+  it("[A2ACLI_TASK_GET_001, A2ACLI_OUT_001] shows a finished task that lacks ids, and with --debug what was filled in", async () => {
+    const { messageId: _, ...said } = { messageId: "", role: "ROLE_AGENT", parts: [{ text: "done" }, {}] };
+    const status = { state: "TASK_STATE_COMPLETED", message: { ...said, role: "ROLE_WIZARD" } };
+    agent.replies.GetTask = { result: task("COMPLETED", { artifacts: [{ parts: [{ text: "all" }] }], status }) };
+    const { code, stderr, stdout } = await runInProcess("task", "get", "-a", agent.url, "task-1", "-o", "json");
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(JSON.parse(stdout)).toMatchObject({
+      artifacts: [{ artifactId: "artifact-0", parts: [{ text: "all" }] }],
+      status: { message: { role: "ROLE_AGENT", parts: [{ text: "done" }, { text: "" }] } },
+    });
+    const debugged = await runInProcess("task", "get", "-a", agent.url, "task-1", "-o", "json", "--debug");
+    for (const filled of [
+      'status.message.role ("ROLE_WIZARD")',
+      "status.message.messageId",
+      "artifacts[0].artifactId",
+    ]) {
+      expect(debugged.stderr).toContain(`Loss: ${filled} filled`);
+    }
   });
 
   it("[A2ACLI_TASK_POLL_002] gives up after --timeout, and says how to go on", async () => {

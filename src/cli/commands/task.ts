@@ -10,9 +10,9 @@ import { type Output, printJson } from "../output.ts";
 import { StreamRenderer } from "../render/stream.ts";
 import { renderListedTask, renderTaskTable, stateName, type TaskRow, toTaskRow } from "../render/task.ts";
 import { field, quoteForShell } from "../render/text.ts";
-import { follow, pollTask, subscribeToTask, tryGetTask } from "../session/follow.ts";
+import { follow, pollTask, subscribeToTask } from "../session/follow.ts";
 import { statusOf } from "../session/progress.ts";
-import { reportNextStep, reportResult, reportTask } from "../session/report.ts";
+import { reportNextStep, reportTask } from "../session/report.ts";
 import { type ClientFlags, openAgent, type Session, withSession } from "../session/session.ts";
 import { commandLine } from "../settings/read.ts";
 
@@ -28,17 +28,10 @@ export function taskGet(output: Output, id: string | undefined, flags: TaskGetFl
     const agent = await openAgent(session);
     const { wait } = session.settings;
     if (wait) session.progress.start({ agent: agent.card.name });
-    const task = wait ? await pollTask(session, agent, taskId, options) : await tryGetTask(agent, taskId, options);
+    const task = wait ? await pollTask(session, agent, taskId, options) : await agent.get(taskId, options);
     session.progress.stop();
-    if (task === undefined) reportUnspecified(session, taskId);
-    else reportTask(session, task, historyLength !== undefined);
+    reportTask(session, task, historyLength !== undefined);
   });
-}
-
-/** Prints the state as received; the model cannot represent it, so nothing else of the task is known. */
-function reportUnspecified(session: Session, id: string): void {
-  const state = "TASK_STATE_UNSPECIFIED";
-  reportResult(session, { id, status: { state } }, () => field("Task ID", id) + field("State", state));
 }
 
 /** The task id of a command: its argument, or the setting `--task-id`. */

@@ -9,7 +9,7 @@ import { CommandError } from "../errors.ts";
 import { taskOf } from "./progress.ts";
 import type { Session } from "./session.ts";
 
-/** The task has ended or needs its caller. An unknown state is neither, so waiting continues. */
+/** The task has ended or needs its caller. The unspecified state is neither, so waiting continues. */
 export function isSettled(state: TaskState): boolean {
   return isTerminal(state) || isInterrupted(state);
 }
@@ -28,35 +28,13 @@ export async function pollTask(
   const { throughAuthorisation, ...query } = options;
   const { pollIntervalMs } = session.settings;
   for (let polls = 1; ; polls++) {
-    const task = await tryGetTask(agent, id, query);
-    if (task !== undefined) {
-      session.followedTask = { taskId: task.id, contextId: task.contextId };
-      session.progress.receive({ task });
-      if (stopsFollowing(task.status.state, throughAuthorisation)) return task;
-    }
+    const task = await agent.get(id, query);
+    session.followedTask = { taskId: task.id, contextId: task.contextId };
+    session.progress.receive({ task });
+    if (stopsFollowing(task.status.state, throughAuthorisation)) return task;
     const slower = BACKOFF_FACTOR ** Math.max(0, polls - POLLS_BEFORE_BACKOFF);
     await session.stop.sleep(pollIntervalMs * Math.min(MAX_BACKOFF, slower));
   }
-}
-
-/** Undefined while the agent reports the state as unspecified: that is not settled, so waiting continues. */
-export async function tryGetTask(
-  agent: RemoteAgent,
-  id: string,
-  options: { readonly historyLength?: number },
-): Promise<Task | undefined> {
-  try {
-    return await agent.get(id, options);
-  } catch (error) {
-    if (ProtocolError.is(error) && error.code === "INVALID_AGENT_RESPONSE" && isUnspecifiedState(error))
-      return undefined;
-    throw error;
-  }
-}
-
-function isUnspecifiedState(error: ProtocolError): boolean {
-  const [only, ...more] = error.violations ?? [];
-  return more.length === 0 && only?.field === "status.state" && only.description === "must not be empty";
 }
 
 interface FollowOptions {

@@ -275,7 +275,7 @@ function createNoticeHandler({ output, progress, settings }: Session): (notice: 
     else if (kind === "reconnect") progress.retry(message);
     else if (loss === undefined) output.info(message);
     else if (settings.debug) output.info(output.dim(safeText(`Loss: ${loss.path} ${loss.kind}: ${loss.reason}`)));
-    else if (!lossesReported) {
+    else if (!lossesReported && loss.kind !== "filled") {
       lossesReported = true;
       output.info("The agent's dialect could not express everything; --debug shows what was lost.");
     }

@@ -102,13 +102,13 @@ class TaskProgress {
     if ("message" in event) {
       if (this.taskId === undefined) this.ended = true;
     } else if ("task" in event) {
-      this.taskId = event.task.id;
+      this.taskId = event.task.id || this.taskId;
       this.setState(event.task.status.state);
     } else if ("statusUpdate" in event) {
-      this.taskId = event.statusUpdate.taskId;
+      this.taskId = event.statusUpdate.taskId || this.taskId;
       this.setState(event.statusUpdate.status.state);
     } else {
-      this.taskId = event.artifactUpdate.taskId;
+      this.taskId = event.artifactUpdate.taskId || this.taskId;
     }
   }
 

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { JsonObject } from "../../model/json.ts";
 import { ConnectionError, connect, ProtocolError } from "../index.ts";
-import type { ExchangeTrace } from "../options.ts";
+import type { ExchangeTrace, Notice } from "../options.ts";
 import { cardOf, collect, sendJson, sendResult, sendRpcError, startFakeAgent, task } from "../testing/fake-agent.ts";
 
 const FAST = { attempts: 3, baseMs: 1, capMs: 2 };
@@ -270,12 +270,7 @@ test("an abort ends a call at any stage, without repeats", async () => {
 });
 
 test("what cannot be read is an invalid answer that says what is wrong", async () => {
-  const answers: unknown[] = [
-    "nonsense",
-    { jsonrpc: "2.0", id: 1 },
-    { result: { id: "t1" } },
-    { result: { id: "t1", status: { state: "DANCING" } } },
-  ];
+  const answers: unknown[] = ["nonsense", { jsonrpc: "2.0", id: 1 }, { result: { id: "t1" } }];
   await using server = await startFakeAgent((_, response) => {
     const answer = answers.shift();
     response.writeHead(200).end(typeof answer === "string" ? answer : JSON.stringify(answer));
@@ -284,7 +279,25 @@ test("what cannot be read is an invalid answer that says what is wrong", async (
   await expect(agent.get("x")).rejects.toThrow(/not JSON/);
   await expect(agent.get("x")).rejects.toThrow(/neither result nor error/);
   await expect(agent.get("x")).rejects.toThrow(/status is required/);
-  await expect(agent.get("x")).rejects.toThrow(/status\.state must be one of/);
+});
+
+test("what an agent left out is filled in with a notice, and refused if nothing may be lost", async () => {
+  await using server = await startFakeAgent((_, response) => {
+    sendResult(response, { id: "", status: { state: "DANCING", message: { parts: [{ text: "x" }] } } });
+  });
+  const notices: Notice[] = [];
+  const task = await (await connect(server.url, { onNotice: (notice) => notices.push(notice) })).get("t1");
+  expect(task).toMatchObject({
+    id: "t1",
+    status: { state: "TASK_STATE_UNSPECIFIED", message: { role: "ROLE_AGENT" } },
+  });
+  expect(notices.map(({ kind, loss }) => `${kind} ${loss?.kind} ${loss?.path}`)).toEqual([
+    'loss filled status.state ("DANCING")',
+    "loss filled status.message.messageId",
+    "loss filled status.message.role",
+    "loss filled id",
+  ]);
+  await expect((await connect(server.url, { strict: true })).get("t1")).rejects.toMatchObject({ code: "LOSS_REFUSED" });
 });
 
 test("nothing follows a redirect to another host with a message or with credentials", async () => {

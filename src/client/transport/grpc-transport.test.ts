@@ -40,7 +40,10 @@ const calling: RpcCalling = {
   decodeFrame(message) {
     const json = Buffer.from(message).toString();
     if (json === "bad") throw new ProtocolError("INVALID_AGENT_RESPONSE", "No frame.");
-    return { value: { event: JSON.parse(json), json }, losses: json.includes("lossy") ? [LOSS] : NO_LOSSES };
+    return {
+      value: { event: { message: JSON.parse(json) }, json },
+      losses: json.includes("lossy") ? [LOSS] : NO_LOSSES,
+    };
   },
   decodeFailure({ code, message }: RpcStatus, kind) {
     if (code === 9) return new ProtocolError(kind === "cancel" ? "TASK_NOT_CANCELABLE" : "INVALID_PARAMS", message);

@@ -14,10 +14,12 @@ import {
   awaitFirstFrames,
   type CallSettings,
   callTarget,
+  createIdentifier,
   decodeAll,
   encodingFailure,
   type Failure,
   type FrameReader,
+  identifyOutcome,
   isUnknownToPeer,
   type Transport,
   type TransportSetup,
@@ -75,13 +77,15 @@ export function createGrpcTransport(
     };
   }
 
-  function readMessages(stream: RpcStream, kind: OperationKind, url: string): FrameReader {
+  function readMessages(stream: RpcStream, operation: Operation, url: string): FrameReader {
+    const { kind } = operation;
+    const identify = createIdentifier(operation);
     let closing: NodeJS.Timeout | undefined;
     let answered = false;
 
     function decodeMessage(message: Uint8Array) {
       const { losses, value } = calling.decodeFrame(message);
-      return { losses, value: [value] };
+      return { losses, value: value === undefined ? [] : [identify(value)] };
     }
 
     async function* frames(): AsyncGenerator<readonly StreamFrame[], void, undefined> {
@@ -123,7 +127,7 @@ export function createGrpcTransport(
         const bytes = answer.message.byteLength;
         tracer?.rpcResponse(attempted.url, RPC_CODES.OK, answer.metadata, { bytes, content: value });
         report(losses);
-        return { ok: true, value: value as OutcomeOf<O> };
+        return { ok: true, value: identifyOutcome(operation, value as OutcomeOf<O>) };
       } catch (error) {
         return failure(error, operation.kind, attempted);
       }
@@ -134,7 +138,7 @@ export function createGrpcTransport(
       const { attempted, call, options } = prepared;
       const stream = carrier.stream(address, call, options);
       // gRPC opens any stream at once; only the first message or status shows whether the peer accepted the call.
-      const opened = await awaitFirstFrames(readMessages(stream, operation.kind, attempted.url));
+      const opened = await awaitFirstFrames(readMessages(stream, operation, attempted.url));
       if (opened.failure === undefined) return { ok: true, value: opened.reader };
       return failure(opened.failure, operation.kind, attempted);
     },

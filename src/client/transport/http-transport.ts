@@ -16,6 +16,7 @@ import {
   encodingFailure,
   type Failure,
   type FrameReader,
+  identifyOutcome,
   isUnknownToPeer,
   peerTarget,
   type Reach,
@@ -89,7 +90,7 @@ export function createHttpTransport(
       request(within, (answer) => {
         const { losses, value } = calling.decode(operation.kind, answer, operation);
         report(losses);
-        return value as OutcomeOf<O>;
+        return identifyOutcome(operation, value as OutcomeOf<O>);
       });
     return session === undefined ? make(call) : session.call(call, make);
   }

@@ -3,8 +3,9 @@
 import type { CallTarget, ExchangeCalling, FrameDecoder, SigningKeys } from "../../dialects/contract.ts";
 import type { Signal } from "../../model/abort.ts";
 import { ProtocolError } from "../../model/errors.ts";
+import type { TaskEvent } from "../../model/event.ts";
 import type { Loss } from "../../model/loss.ts";
-import type { Operation, OutcomeOf, StreamFrame } from "../../model/operation.ts";
+import type { Operation, OutcomeOf, SendOutcome, StreamFrame } from "../../model/operation.ts";
 import type { TraceContext } from "../../model/trace.ts";
 import type { ExchangeAnswer, ExchangeCall } from "../../wire/exchange.ts";
 import { SseBatch, type SseEvent } from "../../wire/sse.ts";
@@ -276,11 +277,58 @@ function silenceError({ method, url }: ExchangeCall, silenceMs: number): Connect
 }
 
 export function createFrameDecoder(calling: ExchangeCalling, operation: Operation): FrameDecoder {
+  const identify = createIdentifier(operation);
   const decodeEach = (frame: Parameters<FrameDecoder["decode"]>[0]) => {
     const { losses, value } = calling.decodeFrame(frame);
-    return { losses, value: [value] };
+    return { losses, value: value === undefined ? [] : [identify(value)] };
   };
   return calling.openFrames?.(operation) ?? { decode: decodeEach };
+}
+
+/** The id of the task that the caller names. */
+function namedTask(operation: Operation): string | undefined {
+  if (operation.kind === "send" || operation.kind === "stream") return operation.message.taskId;
+  return "id" in operation ? operation.id : undefined;
+}
+
+/** An agent that leaves out the id of a task means the one it was asked about, or that of its earlier events. */
+export function createIdentifier(operation: Operation): (frame: StreamFrame) => StreamFrame {
+  let known = namedTask(operation);
+  return (frame) => {
+    const { event } = frame;
+    if ("message" in event) return frame;
+    const id = taskIdOf(event);
+    if (id !== "") {
+      known = id;
+      return frame;
+    }
+    if (known === undefined) return frame;
+    const named = withTaskId(event, known);
+    const { number } = frame;
+    return { event: named, json: JSON.stringify(named), ...(number === undefined ? undefined : { number }) };
+  };
+}
+
+/** The same for the result of a call. */
+export function identifyOutcome<O extends UnaryOperation>(operation: O, outcome: OutcomeOf<O>): OutcomeOf<O> {
+  const isTask = operation.kind === "get" || operation.kind === "cancel";
+  if (!isTask && operation.kind !== "send") return outcome;
+  const event = (isTask ? { task: outcome } : outcome) as SendOutcome;
+  const id = namedTask(operation);
+  if ("message" in event || event.task.id !== "" || id === undefined) return outcome;
+  const task = { ...event.task, id };
+  return (isTask ? task : { task }) as OutcomeOf<O>;
+}
+
+function taskIdOf(event: TaskEvent): string {
+  if ("task" in event) return event.task.id;
+  return "statusUpdate" in event ? event.statusUpdate.taskId : event.artifactUpdate.taskId;
+}
+
+function withTaskId(event: TaskEvent, taskId: string): TaskEvent {
+  if ("task" in event) return { task: { ...event.task, id: taskId } };
+  if ("statusUpdate" in event) return { statusUpdate: { ...event.statusUpdate, taskId } };
+  return { artifactUpdate: { ...event.artifactUpdate, taskId } };
 }
 
 /** Frames before one that cannot be decoded are still delivered. */

@@ -4,6 +4,8 @@ import { LOSSES } from "./losses.ts";
 import { type LiteState, TERMINAL_STATES, type TerminalLiteState } from "./message.ts";
 
 const LITE_STATES = {
+  // Only tasks of other agents are in this state, and those are not shown.
+  TASK_STATE_UNSPECIFIED: "working",
   TASK_STATE_SUBMITTED: "accepted",
   TASK_STATE_WORKING: "working",
   TASK_STATE_COMPLETED: "completed",

@@ -99,6 +99,6 @@ export const jsonRpcCalling: ExchangeCalling = {
 
   decodeFrame({ data, id }) {
     const { losses, value } = readResponse(decodeFrameEnvelope(data, decodeError), readStreamEvent);
-    return { value: createFrame(value, id), losses };
+    return { value: value && createFrame(value, id), losses };
   },
 };

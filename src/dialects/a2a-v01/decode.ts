@@ -26,8 +26,12 @@ export function readPushConfig(members: Members, taskId: string): TaskPushNotifi
 /** Only tasks have these members. Some servers return a complete task instead of a stream. */
 const ONLY_IN_TASKS = ["sessionId", "artifacts", "history"];
 
-export function readStreamEvent(members: Members): StreamEvent {
+export function readStreamEvent(members: Members): StreamEvent | undefined {
   if (ONLY_IN_TASKS.some((name) => members.raw(name) !== undefined)) return { task: readTask(members, FORM) };
+  if (members.raw("artifact") === undefined && members.raw("status") === undefined) {
+    members.reading.lose(LOSSES.unknownEvent);
+    return undefined;
+  }
   const scope = { taskId: members.requiredText("id"), contextId: "" };
   const metadata = members.struct("metadata");
   const more = metadata === undefined ? undefined : { metadata };

@@ -154,7 +154,7 @@ function retold(operation: Extract<Operation, { kind: "stream" | "subscribe" }>,
   const heard = said.map(({ json, number }) => {
     const data = `{"jsonrpc":"2.0","id":1,"result":${json}}`;
     const id = number === undefined ? undefined : String(number);
-    return jsonRpcCalling.decodeFrame({ data, event: "message", id }).value;
+    return jsonRpcCalling.decodeFrame({ data, event: "message", id }).value as StreamFrame;
   });
   const view = TaskFold.from({ id: "task", contextId: "", status: { state: "TASK_STATE_SUBMITTED" } }, 0);
   for (const { event } of heard) {

@@ -89,7 +89,7 @@ describe("hearing", () => {
     const metadata = { [EXTENSIONS.replay]: { number: 5 }, mine: 1 };
     const task = { id: "t", contextId: "c", status: { state: "TASK_STATE_WORKING" as const }, metadata };
     const { value } = grpcCalling.decodeFrame(toBytes("StreamResponse", { task }));
-    expect([value.number, value.event]).toEqual([5, { task: { ...task, metadata: { mine: 1 } } }]);
+    expect([value?.number, value?.event]).toEqual([5, { task: { ...task, metadata: { mine: 1 } } }]);
   });
 
   it("cannot read what is no message", () => {

@@ -40,7 +40,7 @@ export const grpcCalling: RpcCalling = {
 
   decodeFrame(message) {
     const { value, losses } = decodeProtoEvent(read("StreamResponse", message));
-    return { value: extractNumber(value), losses };
+    return { value: value && extractNumber(value), losses };
   },
 
   decodeFailure,

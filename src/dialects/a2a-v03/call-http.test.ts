@@ -159,7 +159,7 @@ describe("hearing", () => {
         timestamp: "2026-01-02T03:04:05.000Z",
       },
     });
-    expect(losses).toMatchObject([{ kind: "bent", path: "message.role" }]);
+    expect(losses).toMatchObject([{ kind: "filled", path: "message.role" }]);
   });
 
   it("push configs, whose ids are in their names", () => {
@@ -214,7 +214,7 @@ describe("hearing", () => {
   it("frames, over several lines too, with their numbers", () => {
     const data = JSON.stringify({ status_update: { taskId: "t", status: { state: 6 }, final: true } }, null, 2);
     const { value } = httpCalling.decodeFrame({ data, event: "message", id: "7" });
-    expect([value.number, value.event]).toEqual([
+    expect([value?.number, value?.event]).toEqual([
       7,
       { statusUpdate: { taskId: "t", contextId: "", status: { state: "TASK_STATE_INPUT_REQUIRED" } } },
     ]);

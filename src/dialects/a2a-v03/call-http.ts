@@ -114,7 +114,7 @@ export const httpCalling: HttpCalling = {
 
   decodeFrame(frame) {
     const { losses, value } = decodeProtoEvent(decodeBareFrame(frame, decodeError));
-    return { value: createFrame(value, frame.id), losses };
+    return { value: value && createFrame(value, frame.id), losses };
   },
 
   alternative(call) {

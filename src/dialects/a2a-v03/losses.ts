@@ -1,12 +1,7 @@
 /** Everything that 0.3 cannot express, and everything in 0.3 that the model cannot. */
 
-import {
-  BENT_RECEIVING,
-  BENT_SENDING,
-  DROPPED_RECEIVING,
-  DROPPED_SENDING,
-  lossRules,
-} from "../shared/legacy/losses.ts";
+import { BENT_SENDING, DROPPED_RECEIVING, DROPPED_SENDING, lossRules } from "../shared/legacy/losses.ts";
+import { RESPONSE_LOSSES } from "../shared/responses.ts";
 
 const PROTO_BINDINGS = ["HTTP+JSON", "GRPC"];
 const JSON_RPC = ["JSONRPC"];
@@ -83,7 +78,5 @@ export const LOSSES = {
     ],
     unknownSchemeReceived: ["card.securitySchemes.*", "This kind of scheme is not known to 1.0."],
   }),
-  ...lossRules(BENT_RECEIVING, {
-    unreadableRole: ["message.role", "An answer in a role that is neither user nor agent is read as the agent's."],
-  }),
+  ...RESPONSE_LOSSES,
 };

@@ -108,29 +108,34 @@ export function readPart(members: Members): Part {
   switch (kindOfPart(members)) {
     case "text": {
       const text = members.anyText("text");
-      if (text === undefined) members.violateMember("text", "is required");
+      if (text === undefined && !members.reading.fills("text")) members.violateMember("text", "is required");
       return withPartMetadata({ text: text ?? "" }, metadata);
     }
     case "file":
+      if (members.raw("file") === undefined && members.reading.fills("file"))
+        return omitUndefined({ text: "", metadata });
       return omitUndefined({ ...members.requiredObject("file", readFile), metadata });
     case "data": {
       const data = members.raw("data");
-      if (data === undefined) members.violateMember("data", "is required");
+      if (data === undefined && !members.reading.fills("data")) members.violateMember("data", "is required");
       // The specification requires an object; any other value is accepted as it is.
       return isObject(data) ? withData(data, metadata) : withPartMetadata({ data: data ?? null }, metadata);
     }
     default:
-      members.violate("must be a part of kind text, file or data");
-      // A placeholder: the reading fails anyway.
-      return { text: "" };
+      if (!members.reading.fills()) members.violate("must be a part of kind text, file or data");
+      return omitUndefined({ text: "", metadata });
   }
 }
 
-/** Early clients send `type` for `kind`, as before 0.2. Without either, the only content member decides. */
+/**
+ * Early clients send `type` for `kind`, as before 0.2. Without either, the only content member decides, and in a
+ * response also if that is not of the kind.
+ */
 function kindOfPart(members: Members): unknown {
   const kind = members.raw("kind") ?? members.raw("type");
-  if (kind === "text" || kind === "file" || kind === "data") return kind;
-  if (kind !== undefined && !members.reading.tolerant) return undefined;
+  const known = kind === "text" || kind === "file" || kind === "data" ? kind : undefined;
+  if (!members.reading.lenient && kind !== undefined) return known;
+  if (known !== undefined && members.raw(known) !== undefined) return known;
   const contents = ["text", "file", "data"].filter((name) => members.raw(name) !== undefined);
-  return contents.length === 1 ? contents[0] : undefined;
+  return contents.length === 1 ? contents[0] : known;
 }

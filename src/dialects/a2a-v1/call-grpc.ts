@@ -31,12 +31,12 @@ export const grpcCalling: RpcCalling = {
   decode(kind, message) {
     const name = RESPONSE_NAMES[kind];
     const value = name === "google.protobuf.Empty" ? undefined : read(name, message);
-    return { value: decodeOutcome(kind, value), losses: NO_LOSSES };
+    return decodeOutcome(kind, value);
   },
 
   decodeFrame(message) {
-    const frame = decodeFrame(read("StreamResponse", message), undefined);
-    return { value: extractNumber(frame.event), losses: NO_LOSSES };
+    const { losses, value } = decodeFrame(read("StreamResponse", message), undefined);
+    return { value: value && extractNumber(value.event), losses };
   },
 
   decodeFailure: (status) => decodeStatus(status, (name) => CODE_OF_GRPC_STATUS[name]),

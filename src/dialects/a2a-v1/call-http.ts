@@ -81,11 +81,11 @@ export const httpCalling: HttpCalling = {
       throw decodeError(isObject(value.error) ? value.error : value, status);
     }
     if (kind !== "push-delete" && value === undefined) throw invalidResponse("it is not JSON");
-    return { value: decodeOutcome(kind, value), losses: NO_LOSSES };
+    return decodeOutcome(kind, value);
   },
 
   decodeFrame(frame) {
-    return { value: decodeFrame(decodeBareFrame(frame, decodeError), frame.id), losses: NO_LOSSES };
+    return decodeFrame(decodeBareFrame(frame, decodeError), frame.id);
   },
 
   alternative(call) {

@@ -68,7 +68,7 @@ test("only whole numbers are numbers of events", () => {
   const data = JSON.stringify({
     result: { task: { id: "t", contextId: "c", status: { state: "TASK_STATE_WORKING" } } },
   });
-  const numberOf = (id: string | undefined) => jsonRpcCalling.decodeFrame({ data, event: "message", id }).value.number;
+  const numberOf = (id: string | undefined) => jsonRpcCalling.decodeFrame({ data, event: "message", id }).value?.number;
   expect(["12", "0", "1.5", "-1", "x", "", "99999999999999999999", undefined].map(numberOf)).toEqual([
     12,
     0,

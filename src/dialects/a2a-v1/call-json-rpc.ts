@@ -47,11 +47,11 @@ export const jsonRpcCalling: ExchangeCalling = {
   },
 
   decode(kind, response) {
-    const read = (result: unknown) => ({ value: decodeOutcome(kind, result), losses: NO_LOSSES });
+    const read = (result: unknown) => decodeOutcome(kind, result);
     return decodeEnvelope(response, decodeError, read, () => (kind === "push-delete" ? read(undefined) : undefined));
   },
 
   decodeFrame({ data, id }) {
-    return { value: decodeFrame(decodeFrameEnvelope(data, decodeError), id), losses: NO_LOSSES };
+    return decodeFrame(decodeFrameEnvelope(data, decodeError), id);
   },
 };

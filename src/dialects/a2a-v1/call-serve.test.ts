@@ -194,7 +194,7 @@ async function framesOf(reply: ExchangeReply, calling: ExchangeCalling): Promise
   const all: StreamFrame[] = [];
   for await (const events of readSseEvents(chunks(reply.frames))) {
     for (const { data, event, lastEventId } of events)
-      all.push(calling.decodeFrame({ data, event, id: lastEventId }).value);
+      all.push(calling.decodeFrame({ data, event, id: lastEventId }).value as StreamFrame);
   }
   return all;
 }

@@ -1,34 +1,33 @@
 /**
  * Decodes requests of every binding (JSON-RPC has params; HTTP has a body, a query and path parameters), and leniently
- * the responses of peers: unknown members, missing defaults and empty lists are accepted.
+ * the responses of peers: what they leave out or send in a form of their own is filled in or dropped, and reported.
  */
 
 import { invalidParams } from "../../model/errors.ts";
 import { isObject } from "../../model/json.ts";
+import { type Loss, type Lossy, toLoss } from "../../model/loss.ts";
 import type { ListInput, Operation, OperationKind, Outcomes, SendInput, StreamFrame } from "../../model/operation.ts";
 import { compileMethods, parseLastEventId } from "../shared/http/requests.ts";
-import { asResponse, createFrame, invalidResponse } from "../shared/responses.ts";
+import { asResponse, createFrame, invalidResponse, RESPONSE_LOSSES } from "../shared/responses.ts";
 import { readCardLeniently } from "./card.ts";
 import { type ReadOptions, readWire, type WireName, type WireTypes } from "./proto/schema.ts";
 
 export type UnaryKind = Exclude<OperationKind, "stream" | "subscribe">;
 
-const TOLERANT: ReadOptions = { tolerant: true, code: "INVALID_AGENT_RESPONSE" };
-
-function read<Name extends WireName>(name: Name, value: unknown): WireTypes[Name] {
-  return asResponse(() => readWire(name, value, TOLERANT));
+function read<Name extends WireName>(name: Name, value: unknown, losses: Loss[]): WireTypes[Name] {
+  return asResponse(() => readWire(name, value, { lenient: true, losses, code: "INVALID_AGENT_RESPONSE" }));
 }
 
-type Readers = { readonly [Kind in UnaryKind]: (value: unknown) => Outcomes[Kind] };
+type Readers = { readonly [Kind in UnaryKind]: (value: unknown, losses: Loss[]) => Outcomes[Kind] };
 
 const READERS: Readers = {
-  send: (value) => read("SendMessageResponse", value),
-  get: (value) => read("Task", value),
-  list: (value) => read("ListTasksResponse", value),
-  cancel: (value) => read("Task", value),
-  "push-create": (value) => read("TaskPushNotificationConfig", value),
-  "push-get": (value) => read("TaskPushNotificationConfig", value),
-  "push-list": (value) => read("ListTaskPushNotificationConfigsResponse", value),
+  send: (value, losses) => read("SendMessageResponse", value, losses),
+  get: (value, losses) => read("Task", value, losses),
+  list: (value, losses) => read("ListTasksResponse", value, losses),
+  cancel: (value, losses) => read("Task", value, losses),
+  "push-create": (value, losses) => read("TaskPushNotificationConfig", value, losses),
+  "push-get": (value, losses) => read("TaskPushNotificationConfig", value, losses),
+  "push-list": (value, losses) => read("ListTaskPushNotificationConfigsResponse", value, losses),
   // The result carries no data; servers send null, {} or nothing.
   "push-delete": () => undefined,
   "extended-card": (value) => {
@@ -38,12 +37,20 @@ const READERS: Readers = {
   },
 };
 
-export function decodeOutcome<Kind extends UnaryKind>(kind: Kind, value: unknown): Outcomes[Kind] {
-  return READERS[kind](value);
+export function decodeOutcome<Kind extends UnaryKind>(kind: Kind, value: unknown): Lossy<Outcomes[Kind]> {
+  const losses: Loss[] = [];
+  return { value: READERS[kind](value, losses), losses };
 }
 
-export function decodeFrame(value: unknown, id: string | undefined): StreamFrame {
-  return createFrame(read("StreamResponse", value), id);
+const EVENTS = ["task", "message", "statusUpdate", "artifactUpdate", "status_update", "artifact_update"];
+
+/** A frame without an event is one of a kind that a later version has added. */
+export function decodeFrame(value: unknown, id: string | undefined): Lossy<StreamFrame | undefined> {
+  if (isObject(value) && !EVENTS.some((name) => name in value)) {
+    return { value: undefined, losses: [toLoss(RESPONSE_LOSSES.unknownEvent, Object.keys(value).join())] };
+  }
+  const losses: Loss[] = [];
+  return { value: createFrame(read("StreamResponse", value, losses), id), losses };
 }
 
 interface Decoded {

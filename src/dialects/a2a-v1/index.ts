@@ -1,5 +1,6 @@
 import type { Dialect } from "../contract.ts";
 import { abilitiesWithout } from "../shared/abilities.ts";
+import { RESPONSE_LOSSES } from "../shared/responses.ts";
 import { grpc } from "./bind-grpc.ts";
 import { http } from "./bind-http.ts";
 import { jsonRpc } from "./bind-json-rpc.ts";
@@ -18,7 +19,7 @@ export const can = abilitiesWithout();
 export const a2aV1: Dialect = {
   name: DIALECT_NAME,
   can,
-  losses: [],
+  losses: Object.values(RESPONSE_LOSSES),
   serving: {
     cards: [{ path: "/.well-known/agent-card.json", version: VERSION, document: toCardDocument }],
     interfaces,

@@ -4,10 +4,10 @@
  */
 
 import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
-import { type Loss, type LossRule, type Lossy, toLoss } from "../../model/loss.ts";
+import type { Lossy } from "../../model/loss.ts";
 import { snakeCase } from "./proto/json-codec.ts";
 import { Reading, type ReadOptions, SCALARS, validationError } from "./proto/json-reading.ts";
-import { asResponse } from "./responses.ts";
+import { asResponse, RESPONSE_LOSSES } from "./responses.ts";
 
 interface MemberOptions extends ReadOptions {
   /** A member present in both spellings is a violation; otherwise the camelCase one is used. */
@@ -16,21 +16,17 @@ interface MemberOptions extends ReadOptions {
 
 class MemberReading extends Reading {
   readonly oneSpelling: boolean;
-  readonly losses: Loss[] = [];
 
   constructor(options: MemberOptions) {
     super(options, false);
     this.oneSpelling = options.oneSpelling ?? false;
   }
-
-  /** `path` is relative to the current position. */
-  lose(rule: LossRule, path = ""): void {
-    const where = this.where();
-    this.losses.push(toLoss(rule, where === "" || path === "" ? where + path : `${where}.${path}`));
-  }
 }
 
-/** One object. An invalid member is a violation, and its returned value is meaningless: the whole reading fails. */
+/**
+ * One object. An invalid member is a violation, and its returned value is meaningless: the whole reading fails. In the
+ * response of a peer an optional one is dropped, with the same as if it were absent.
+ */
 export class Members {
   readonly reading: MemberReading;
   readonly #value: JsonObject;
@@ -84,7 +80,18 @@ export class Members {
 
   read<T>(name: string, read: (value: JsonValue, reading: MemberReading) => T): T | undefined {
     const value = this.raw(name);
-    return value === undefined ? undefined : this.#enter(name, value, read);
+    if (value === undefined) return undefined;
+    const violations = this.reading.violations.length;
+    return this.#enter(name, value, (given, reading) => {
+      const result = read(given, reading);
+      return reading.violations.length > violations && reading.forgives(violations) ? undefined : result;
+    });
+  }
+
+  /** A value of the wrong type, for a member that may be absent. */
+  #refuse(name: string, description: string): void {
+    if (this.reading.lenient) this.reading.lose(RESPONSE_LOSSES.unreadable, this.#spellingOf(name));
+    else this.violateMember(name, description);
   }
 
   #enter<V, T>(name: string, value: V, read: (value: V, reading: MemberReading) => T): T {
@@ -135,13 +142,15 @@ export class Members {
   anyText(name: string): string | undefined {
     const value = this.raw(name);
     if (value === undefined || typeof value === "string") return value;
-    this.violateMember(name, "must be a string");
-    return "";
+    this.#refuse(name, "must be a string");
+    return undefined;
   }
 
-  requiredText(name: string): string {
+  /** `create`: what a peer left out. Default: an empty string. */
+  requiredText(name: string, create = () => ""): string {
     const value = this.raw(name);
     if (typeof value === "string" && value !== "") return value;
+    if ((value === undefined || value === "") && this.reading.fills(name)) return create();
     if (value === undefined) this.reading.violateMember(name, "is required");
     else this.violateMember(name, value === "" ? "must not be empty" : "must be a string");
     return "";
@@ -150,8 +159,8 @@ export class Members {
   flag(name: string): boolean | undefined {
     const value = this.raw(name);
     if (value === undefined || typeof value === "boolean") return value;
-    this.violateMember(name, "must be true or false");
-    return false;
+    this.#refuse(name, "must be true or false");
+    return undefined;
   }
 
   /** A non-negative count. */
@@ -166,8 +175,8 @@ export class Members {
   struct(name: string): JsonObject | undefined {
     const value = this.raw(name);
     if (value === undefined || isObject(value)) return value;
-    this.violateMember(name, "must be an object");
-    return {};
+    this.#refuse(name, "must be an object");
+    return undefined;
   }
 
   /** Any value, `null` included. */
@@ -187,12 +196,15 @@ function readItems<T>(value: unknown, reading: MemberReading, read: ReadItem<T>)
     reading.violate(`must not have more than ${reading.maxItems} items`);
     return [];
   }
-  return value.map((item: unknown, at) => {
+  const items: T[] = [];
+  value.forEach((item: unknown, at) => {
+    const violations = reading.violations.length;
     reading.enter(at);
     const result = read(item, reading);
+    if (reading.violations.length === violations || !reading.forgives(violations)) items.push(result);
     reading.leave();
-    return result;
   });
+  return items;
 }
 
 function readObject<T>(read: (members: Members) => T): ReadItem<T> {
@@ -224,13 +236,13 @@ export function readRequest<T>(value: unknown, options: MemberOptions, read: (me
   return { value: result, losses: reading.losses };
 }
 
-const TOLERANT: MemberOptions = { tolerant: true };
+const LENIENT: MemberOptions = { lenient: true };
 
 /** Decodes a peer's response leniently. */
 export function readResponse<T>(
   value: unknown,
   read: (members: Members) => T,
-  options: MemberOptions = TOLERANT,
+  options: MemberOptions = LENIENT,
 ): Lossy<T> {
   return asResponse(() => readRequest(value, options, read));
 }

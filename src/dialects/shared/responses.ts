@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import { ProtocolError } from "../../model/errors.ts";
 import type { StreamEvent } from "../../model/event.ts";
+import type { LossRule } from "../../model/loss.ts";
 import type { StreamFrame } from "../../model/operation.ts";
 import { JsonParseError, parseJson } from "../../wire/parse-json.ts";
 
@@ -13,6 +14,47 @@ import { JsonParseError, parseJson } from "../../wire/parse-json.ts";
 export function deriveId(prefix: string, content: unknown): string {
   return `${prefix}-${createHash("sha256").update(JSON.stringify(content)).digest("base64url").slice(0, 16)}`;
 }
+
+/**
+ * What is done about answers that their agents got wrong. A finished answer is worth more than a member of it, so what is
+ * missing or unknown is filled in and reported; only `strict` refuses such an answer.
+ */
+export const RESPONSE_LOSSES = {
+  missing: {
+    kind: "filled",
+    direction: "decode",
+    what: "message.messageId, message.role, artifact.artifactId, part, status.state, task.id",
+    reason:
+      "The agent left it out: ids are derived from content or position, the role is the agent's, a part is an empty text, the state is unspecified.",
+  },
+  unknown: {
+    kind: "filled",
+    direction: "decode",
+    what: "status.state, message.role",
+    reason: "The agent sent a value that is not known here: the state is read as unspecified, the role as the agent's.",
+  },
+  unreadable: {
+    kind: "dropped",
+    direction: "decode",
+    what: "task, message, artifact, part, update",
+    reason: "An optional member or an item of a list is not of the type that it has to be.",
+  },
+  unknownEvent: {
+    kind: "dropped",
+    direction: "decode",
+    what: "stream",
+    reason: "The agent sent an event of a kind that is not known here.",
+  },
+} as const satisfies Record<string, LossRule>;
+
+/**
+ * Ids of what a peer sent without one. A task that is read again has the same: a message moves from the status to the
+ * history, so its id is that of its content; an artifact grows, so its id is that of its place.
+ */
+export const DERIVED_IDS = {
+  messageId: (message: unknown) => deriveId("message", message),
+  artifactId: (_artifact: unknown, index: number) => `artifact-${index}`,
+};
 
 /** Deeper than the limit for callers: this peer was chosen deliberately. */
 const LIMITS = { maxDepth: 256 };

@@ -1,9 +1,10 @@
 /** Names of states and roles in 0.3 and earlier versions. */
 
 import type { Role } from "../../model/message.ts";
-import { TASK_STATES, type TaskState } from "../../model/task.ts";
+import { STATE_CLASS, type TaskState } from "../../model/task.ts";
 
 export const STATE_NAMES = {
+  TASK_STATE_UNSPECIFIED: "unknown",
   TASK_STATE_SUBMITTED: "submitted",
   TASK_STATE_WORKING: "working",
   TASK_STATE_COMPLETED: "completed",
@@ -14,12 +15,9 @@ export const STATE_NAMES = {
   TASK_STATE_AUTH_REQUIRED: "auth-required",
 } as const satisfies Record<TaskState, string>;
 
-/** The unspecified state. The model does not have it, and neither do responses of 1.0. */
-export const UNKNOWN_STATE = "unknown";
-
 /** All states in every version: peers that support newer states send them to any caller. Some spell one with two Ls. */
 const STATE_BY_NAME: ReadonlyMap<unknown, TaskState> = new Map<unknown, TaskState>([
-  ...TASK_STATES.map((state): [string, TaskState] => [STATE_NAMES[state], state]),
+  ...(Object.keys(STATE_CLASS) as TaskState[]).map((state): [string, TaskState] => [STATE_NAMES[state], state]),
   ["cancelled", "TASK_STATE_CANCELED"],
 ]);
 

@@ -182,7 +182,7 @@ async function* framesOfMessages(
       for (const message of batch) {
         const decoded = calling.decodeFrame(message);
         losses.push(...decoded.losses);
-        frames.push(decoded.value);
+        frames.push(decoded.value as StreamFrame);
       }
       yield frames;
     }
@@ -260,7 +260,7 @@ async function* framesOf(
       if (decoder === undefined) {
         const decoded = calling.decodeFrame(received);
         losses.push(...decoded.losses);
-        batch.push(decoded.value);
+        batch.push(decoded.value as StreamFrame);
       } else {
         const decoded = decoder.decode(received);
         losses.push(...decoded.losses);

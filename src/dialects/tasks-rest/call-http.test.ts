@@ -102,7 +102,7 @@ describe("hearing", () => {
       for (const { data, event, lastEventId } of events) {
         const { losses, value } = httpCalling.decodeFrame({ data, event, id: lastEventId });
         expect(losses).toEqual([]);
-        heard.push(value.event);
+        heard.push(value?.event);
       }
     }
     const history = [{ messageId: "m-1", contextId: "c0ffee", role: "ROLE_USER", parts: [{ text: "茶的历史" }] }];
@@ -142,7 +142,7 @@ describe("hearing", () => {
       number: 3,
       event: { artifactUpdate: { taskId: "t", contextId: "", artifact: { artifactId: "artifact-0" } } },
     });
-    expect(frame({ id: "t", status: { state: "completed" } }).value.event).toEqual({
+    expect(frame({ id: "t", status: { state: "completed" } }).value?.event).toEqual({
       task: { id: "t", contextId: "", status: { state: "TASK_STATE_COMPLETED" } },
     });
   });

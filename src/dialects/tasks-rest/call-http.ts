@@ -82,6 +82,6 @@ export const httpCalling: ExchangeCalling = {
     if (event === "error" || (isObject(value) && isObject(value.error))) throw decodeStreamError(value, data);
     if (value === undefined) throw invalidResponse("a frame of the stream is not JSON");
     const read = readResponse(value, readStreamEvent);
-    return { value: createFrame(read.value, id), losses: read.losses };
+    return { value: read.value && createFrame(read.value, id), losses: read.losses };
   },
 };

@@ -11,12 +11,16 @@ import { readArtifact, readMessage, readTask } from "../shared/legacy/decode.ts"
 import type { ReadOptions } from "../shared/proto/json-reading.ts";
 import { FORM } from "./encode.ts";
 import type { SupportedKind } from "./http-routes.ts";
+import { LOSSES } from "./losses.ts";
 
 /** A server that does not stream may return the bare task, as for a send. */
-export function readStreamEvent(members: Members): StreamEvent {
+export function readStreamEvent(members: Members): StreamEvent | undefined {
   if (members.raw("artifact") !== undefined) return readArtifactFrame(members);
-  if (members.raw("task") === undefined && members.raw("status") !== undefined)
-    return { task: readTask(members, FORM) };
+  if (members.raw("task") === undefined) {
+    if (members.raw("status") !== undefined) return { task: readTask(members, FORM) };
+    members.reading.lose(LOSSES.unknownEvent);
+    return undefined;
+  }
   return { task: members.requiredObject("task", (task) => readTask(task, FORM)) };
 }
 

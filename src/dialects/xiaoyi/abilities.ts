@@ -3,6 +3,7 @@
 import type { LossRule } from "../../model/loss.ts";
 import type { Abilities } from "../contract.ts";
 import { PART_LOSSES, STATE_LOSSES } from "../shared/legacy/losses.ts";
+import { RESPONSE_LOSSES } from "../shared/responses.ts";
 
 /** A task can only be followed through the stream that answers its message; it cannot be fetched later. */
 export const can: Abilities = {
@@ -38,6 +39,7 @@ export function lossRule(
 }
 
 export const LOSSES = {
+  ...RESPONSE_LOSSES,
   rejected: STATE_LOSSES.rejected,
   authRequired: STATE_LOSSES.authRequired,
   partMetadata: lossRule(

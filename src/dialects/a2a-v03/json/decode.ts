@@ -22,7 +22,7 @@ import { readEvent, readMessage, readTask } from "./read.ts";
 type UnaryKind = Exclude<OperationKind, "stream" | "subscribe">;
 
 function read<T>(value: unknown, reader: (members: Members) => T): Lossy<T> {
-  return readResponse(value, reader, { tolerant: true, oneSpelling: true });
+  return readResponse(value, reader, { lenient: true, oneSpelling: true });
 }
 
 function readTaskPushConfig(members: Members): TaskPushNotificationConfig {
@@ -36,6 +36,7 @@ type Readers = { readonly [Kind in UnaryKind]: (value: unknown) => Lossy<Outcome
 const READERS: Readers = {
   send(value) {
     const { value: event, losses } = read(value, readEvent);
+    if (event === undefined) throw invalidResponse("it is neither a task nor a message");
     if ("task" in event || "message" in event) return { value: event, losses };
     throw invalidResponse("it is an update where a task or a message belongs");
   },
@@ -66,9 +67,9 @@ export function decodeOutcome<Kind extends UnaryKind>(kind: Kind, value: unknown
   return READERS[kind](value);
 }
 
-export function decodeFrame(value: unknown, id: string | undefined): Lossy<StreamFrame> {
+export function decodeFrame(value: unknown, id: string | undefined): Lossy<StreamFrame | undefined> {
   const { value: event, losses } = read(value, readEvent);
-  return { value: createFrame(event, id), losses };
+  return { value: event && createFrame(event, id), losses };
 }
 
 /** The last one is the 0.2.6 name of the one before it. */

@@ -1,20 +1,19 @@
-/** Decodes the JSON of 0.3 to model values: requests strictly, responses (`reading.tolerant`) leniently. */
+/** Decodes the JSON of 0.3 to model values: requests strictly, responses (`reading.lenient`) leniently. */
 
 import type { StreamEvent, TaskArtifactUpdate, TaskStatusUpdate } from "../../../model/event.ts";
 import { isObject, omitUndefined } from "../../../model/json.ts";
-import type { Message, Role } from "../../../model/message.ts";
+import type { Message } from "../../../model/message.ts";
 import type { Artifact, Task, TaskStatus } from "../../../model/task.ts";
 import type { Members } from "../../shared/json-members.ts";
-import { readState, readTimestamp } from "../../shared/legacy/decode.ts";
-import { decodeRole } from "../../shared/state-names.ts";
+import { readRole, readState, readTimestamp } from "../../shared/legacy/decode.ts";
+import { DERIVED_IDS, RESPONSE_LOSSES } from "../../shared/responses.ts";
 import { LOSSES } from "../losses.ts";
 import { readPart } from "../parts.ts";
 
 export function readMessage(members: Members): Message {
   refuseOtherKind(members, "message");
-  return omitUndefined({
-    messageId: messageIdIn(members),
-    role: roleIn(members),
+  const message = omitUndefined({
+    role: readRole(members),
     parts: members.requiredList("parts", readPart),
     contextId: members.text("contextId"),
     taskId: members.text("taskId"),
@@ -22,34 +21,19 @@ export function readMessage(members: Members): Message {
     extensions: members.texts("extensions"),
     referenceTaskIds: members.texts("referenceTaskIds"),
   });
+  return { messageId: members.requiredText("messageId", () => DERIVED_IDS.messageId(message)), ...message };
 }
 
-/** Required by 0.2 and 0.3 in both directions; in a response nothing depends on it. */
-function messageIdIn(members: Members): string {
-  if (!members.reading.tolerant) return members.requiredText("messageId");
-  return members.text("messageId") ?? "";
-}
-
-function roleIn(members: Members): Role {
-  const name = members.raw("role");
-  const role = decodeRole(name);
-  if (role !== undefined) return role;
-  if (!members.reading.tolerant) {
-    members.violateMember("role", name === undefined ? "is required" : "must be one of user, agent");
-  } else if (name !== undefined) {
-    members.reading.lose(LOSSES.unreadableRole, "role");
-  }
-  return "ROLE_AGENT";
-}
-
+/** Of what a peer sends, the other members decide. */
 function refuseOtherKind(members: Members, kind: string): void {
   const received = members.raw("kind");
-  if (received !== undefined && received !== kind) members.violateMember("kind", `must be ${kind}`);
+  if (received === undefined || received === kind || members.reading.lenient) return;
+  members.violateMember("kind", `must be ${kind}`);
 }
 
 function readArtifact(members: Members): Artifact {
   return omitUndefined({
-    artifactId: members.requiredText("artifactId"),
+    artifactId: members.requiredText("artifactId", () => DERIVED_IDS.artifactId(undefined, members.reading.index)),
     parts: members.requiredList("parts", readPart),
     name: members.text("name"),
     description: members.text("description"),
@@ -98,9 +82,15 @@ function readArtifactUpdate(members: Members): TaskArtifactUpdate {
   });
 }
 
-/** The result of a stream or a send, distinguished by `kind`, else by the members that only one of them has. */
-export function readEvent(members: Members): StreamEvent {
-  switch (members.raw("kind") ?? kindByShape(members)) {
+const KINDS = ["task", "message", "status-update", "artifact-update"];
+
+/**
+ * The result of a stream or a send, distinguished by `kind`, else by the members that only one of them has. Undefined if
+ * it is of a kind that a later version may have added.
+ */
+export function readEvent(members: Members): StreamEvent | undefined {
+  const kind = members.raw("kind");
+  switch (KINDS.find((known) => known === kind) ?? kindByShape(members)) {
     case "task":
       return { task: readTask(members) };
     case "message":
@@ -110,8 +100,8 @@ export function readEvent(members: Members): StreamEvent {
     case "artifact-update":
       return { artifactUpdate: readArtifactUpdate(members) };
     default:
-      members.violateMember("kind", "must be one of task, message, status-update, artifact-update");
-      return { message: { messageId: "", role: "ROLE_AGENT", parts: [] } };
+      members.reading.lose(RESPONSE_LOSSES.unknownEvent, "kind");
+      return undefined;
   }
 }
 

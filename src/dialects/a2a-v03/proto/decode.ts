@@ -4,8 +4,8 @@
  */
 
 import type { StreamEvent } from "../../../model/event.ts";
-import { omitUndefined } from "../../../model/json.ts";
-import { type Loss, type Lossy, NO_LOSSES, toLoss } from "../../../model/loss.ts";
+import { isObject, omitUndefined } from "../../../model/json.ts";
+import { type Loss, type Lossy, toLoss } from "../../../model/loss.ts";
 import type { Message } from "../../../model/message.ts";
 import type {
   OperationKind,
@@ -16,8 +16,7 @@ import type {
   TaskPushNotificationConfig,
 } from "../../../model/operation.ts";
 import type { Artifact, Task, TaskStatus } from "../../../model/task.ts";
-import type { ReadOptions } from "../../shared/proto/json-reading.ts";
-import { asResponse, invalidResponse } from "../../shared/responses.ts";
+import { asResponse, invalidResponse, RESPONSE_LOSSES } from "../../shared/responses.ts";
 import { LOSSES, PROTO_LOSSES } from "../losses.ts";
 import { fromProtoPart } from "../parts.ts";
 import { parsePushConfigName } from "../resource-names.ts";
@@ -26,27 +25,26 @@ import { fromProtoState, type ProtoName, type ProtoTypes, readProto } from "./sc
 
 export type UnaryKind = Exclude<OperationKind, "stream" | "subscribe">;
 
-const TOLERANT: ReadOptions = { tolerant: true, code: "INVALID_AGENT_RESPONSE" };
-
-function read<Name extends ProtoName>(name: Name, value: unknown): ProtoTypes[Name] {
-  return asResponse(() => readProto(name, value, TOLERANT));
+function read<Name extends ProtoName>(name: Name, value: unknown, losses: Loss[]): ProtoTypes[Name] {
+  return asResponse(() => readProto(name, value, { lenient: true, losses, code: "INVALID_AGENT_RESPONSE" }));
 }
 
 type Readers = { readonly [Kind in UnaryKind]: (value: unknown, losses: Loss[]) => Outcomes[Kind] };
 
 const READERS: Readers = {
-  send: (value, losses) => fromProtoOutcome(read("SendMessageResponse", value), losses),
-  get: (value, losses) => fromProtoTask(read("Task", value), losses),
-  cancel: (value, losses) => fromProtoTask(read("Task", value), losses),
+  send: (value, losses) => fromProtoOutcome(read("SendMessageResponse", value, losses), losses),
+  get: (value, losses) => fromProtoTask(read("Task", value, losses), losses),
+  cancel: (value, losses) => fromProtoTask(read("Task", value, losses), losses),
   list: () => {
     throw invalidResponse("0.3 has no lists of tasks");
   },
-  "push-create": (value, losses) => fromProtoTaskPushConfig(read("TaskPushNotificationConfig", value), losses),
-  "push-get": (value, losses) => fromProtoTaskPushConfig(read("TaskPushNotificationConfig", value), losses),
-  "push-list": (value, losses) => fromProtoPushPage(read("ListTaskPushNotificationConfigResponse", value), losses),
+  "push-create": (value, losses) => fromProtoTaskPushConfig(read("TaskPushNotificationConfig", value, losses), losses),
+  "push-get": (value, losses) => fromProtoTaskPushConfig(read("TaskPushNotificationConfig", value, losses), losses),
+  "push-list": (value, losses) =>
+    fromProtoPushPage(read("ListTaskPushNotificationConfigResponse", value, losses), losses),
   // The result carries no data; servers send null, {} or nothing.
   "push-delete": () => undefined,
-  "extended-card": (value, losses) => fromProtoCard(read("AgentCard", value), losses),
+  "extended-card": (value, losses) => fromProtoCard(read("AgentCard", value, losses), losses),
 };
 
 export function decodeProtoOutcome<Kind extends UnaryKind>(kind: Kind, value: unknown): Lossy<Outcomes[Kind]> {
@@ -55,16 +53,21 @@ export function decodeProtoOutcome<Kind extends UnaryKind>(kind: Kind, value: un
   return { value: outcome, losses };
 }
 
-export function decodeProtoEvent(value: unknown): Lossy<StreamEvent> {
+const EVENTS = ["task", "message", "msg", "statusUpdate", "artifactUpdate", "status_update", "artifact_update"];
+
+/** Undefined for an event of a kind that a later version has added. */
+export function decodeProtoEvent(value: unknown): Lossy<StreamEvent | undefined> {
+  if (isObject(value) && !EVENTS.some((name) => name in value)) {
+    return { value: undefined, losses: [toLoss(RESPONSE_LOSSES.unknownEvent, Object.keys(value).join())] };
+  }
   const losses: Loss[] = [];
-  const event = fromProtoEvent(read("StreamResponse", value), losses);
-  return { value: event, losses: losses.length === 0 ? NO_LOSSES : losses };
+  return { value: fromProtoEvent(read("StreamResponse", value, losses), losses), losses };
 }
 
 /** Validation requires a role in requests, so a message without one is part of a response. */
 export function fromProtoMessage(message: ProtoTypes["Message"], losses: Loss[]): Message {
   const { messageId, contextId, taskId, role, content, metadata, extensions } = message;
-  if (role === undefined) losses.push(toLoss(LOSSES.unreadableRole, "message.role"));
+  if (role === undefined) losses.push(toLoss(LOSSES.missing, "message.role"));
   const parts = content.map(fromProtoPart);
   return omitUndefined({ messageId, contextId, taskId, role: role ?? "ROLE_AGENT", parts, metadata, extensions });
 }

@@ -10,6 +10,7 @@ import { compileProtobuf, type DecodeOptions } from "../../shared/proto/binary-c
 import { COMMON_CARD_MESSAGES } from "../../shared/proto/card-messages.ts";
 import { compileProtoJson, type FieldRow, type MessageTypes } from "../../shared/proto/json-codec.ts";
 import type { ReadOptions } from "../../shared/proto/json-reading.ts";
+import { DERIVED_IDS } from "../../shared/responses.ts";
 
 type ProtoTaskState = Exclude<TaskState, "TASK_STATE_CANCELED"> | "TASK_STATE_CANCELLED";
 
@@ -211,6 +212,8 @@ export const PROTO_TABLES = {
   enums: ENUMS,
   // The spelling of 1.0 and of dialects with lower-case state names.
   aliases: { TASK_STATE_CANCELED: "TASK_STATE_CANCELLED" },
+  substitutes: { TaskState: "TASK_STATE_UNSPECIFIED", Role: "ROLE_AGENT" },
+  ids: DERIVED_IDS,
 };
 
 /** Security has the model's form. */

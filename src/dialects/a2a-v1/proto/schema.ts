@@ -28,6 +28,7 @@ import { compileProtobuf, type DecodeOptions } from "../../shared/proto/binary-c
 import { COMMON_CARD_MESSAGES } from "../../shared/proto/card-messages.ts";
 import { compileProtoJson, type FieldRow, type MessageTypes, type Presence } from "../../shared/proto/json-codec.ts";
 import type { ReadOptions } from "../../shared/proto/json-reading.ts";
+import { DERIVED_IDS } from "../../shared/responses.ts";
 
 export type { ReadOptions } from "../../shared/proto/json-reading.ts";
 
@@ -269,7 +270,12 @@ const MESSAGES = {
 };
 
 /** JSON, binary and the published `.proto` are all derived from these. */
-export const TABLES = { messages: MESSAGES, enums: ENUMS };
+export const TABLES = {
+  messages: MESSAGES,
+  enums: ENUMS,
+  substitutes: { TaskState: "TASK_STATE_UNSPECIFIED", Role: "ROLE_AGENT" },
+  ids: DERIVED_IDS,
+};
 
 /** Every message by name, in the form that `readWire` returns. */
 export type WireTypes = MessageTypes<typeof TABLES, ModelTypes>;

@@ -7,7 +7,7 @@ import type { AuthenticationInfo, TaskPushNotificationConfig } from "../../../mo
 import { type Artifact, TASK_STATES, type Task, type TaskState, type TaskStatus } from "../../../model/task.ts";
 import type { Members } from "../json-members.ts";
 import { deriveId } from "../responses.ts";
-import { decodeRole, decodeState, STATE_NAMES, UNKNOWN_STATE } from "../state-names.ts";
+import { decodeRole, decodeState, STATE_NAMES } from "../state-names.ts";
 import type { LegacyForm } from "./encode.ts";
 import { LEGACY_LOSSES } from "./losses.ts";
 
@@ -137,7 +137,7 @@ function readContent(members: Members): Part {
     case "file":
       return members.requiredObject("file", readFile);
     default:
-      members.violate("must have exactly one of text, file, data");
+      if (!members.reading.fills()) members.violate("must have exactly one of text, file, data");
       return { text: "" };
   }
 }
@@ -145,7 +145,9 @@ function readContent(members: Members): Part {
 export function readFile(members: Members): Part {
   const raw = members.bytes("bytes");
   const url = members.anyText("uri");
-  if ((raw === undefined) === (url === undefined)) members.violate("must have exactly one of bytes, uri");
+  if ((raw === undefined) === (url === undefined) && !members.reading.fills()) {
+    members.violate("must have exactly one of bytes, uri");
+  }
   const filename = members.text("name");
   const mediaType = members.text("mimeType");
   return omitUndefined(raw === undefined ? { url: url ?? "", filename, mediaType } : { raw, filename, mediaType });
@@ -153,23 +155,24 @@ export function readFile(members: Members): Part {
 
 const KNOWN_STATES = TASK_STATES.map((state) => STATE_NAMES[state]).join(", ");
 
-/** `unknown` is refused like the unspecified state of 1.0, with the same message, so that callers can recognise it. */
 export function readState(members: Members): TaskState {
-  const name = members.raw("state");
-  const state = decodeState(name);
-  if (state !== undefined) return state;
-  if (name === undefined) members.violateMember("state", "is required");
-  else members.violateMember("state", name === UNKNOWN_STATE ? "must not be empty" : `must be one of ${KNOWN_STATES}`);
-  return "TASK_STATE_SUBMITTED";
+  const state = readName(members, "state", decodeState, KNOWN_STATES);
+  return state ?? "TASK_STATE_UNSPECIFIED";
 }
 
-function readRole(members: Members): Role {
-  const name = members.raw("role");
-  const role = decodeRole(name);
-  if (role === undefined) {
-    members.violateMember("role", name === undefined ? "is required" : "must be one of user, agent");
-  }
-  return role ?? "ROLE_USER";
+export function readRole(members: Members): Role {
+  return readName(members, "role", decodeRole, "user, agent") ?? "ROLE_AGENT";
+}
+
+/** Undefined if a peer sent none, or one that is not known here. */
+function readName<T>(members: Members, name: string, decode: (name: unknown) => T | undefined, known: string) {
+  const given = members.raw(name);
+  const read = decode(given);
+  if (read !== undefined) return read;
+  const { reading } = members;
+  if (given === undefined ? reading.fills(name) : reading.replaces(given, name)) return undefined;
+  members.violateMember(name, given === undefined ? "is required" : `must be one of ${known}`);
+  return undefined;
 }
 
 const ISO_8601 = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d(?::\d\d)?)(?:[.,](\d{1,9}))?([Zz]|[+-]\d\d:?\d\d)?$/;

@@ -1,5 +1,6 @@
 /** What dialects older than 0.2 have no member for. */
 import type { LossRule } from "../../../model/loss.ts";
+import { RESPONSE_LOSSES } from "../responses.ts";
 
 /** Rules of the same kind, each as what is lost and why. */
 export function lossRules<Name extends string>(
@@ -15,7 +16,7 @@ export function lossRules<Name extends string>(
 export const DROPPED_SENDING = { kind: "dropped", direction: "encode" } as const;
 export const BENT_SENDING = { kind: "bent", direction: "encode" } as const;
 export const DROPPED_RECEIVING = { kind: "dropped", direction: "decode" } as const;
-export const BENT_RECEIVING = { kind: "bent", direction: "decode" } as const;
+const BENT_RECEIVING = { kind: "bent", direction: "decode" } as const;
 
 export const PART_LOSSES = {
   ...lossRules(DROPPED_SENDING, {
@@ -39,6 +40,7 @@ export const STATE_LOSSES = {
 };
 
 export const LEGACY_LOSSES = {
+  ...RESPONSE_LOSSES,
   ...PART_LOSSES,
   ...STATE_LOSSES,
   ...lossRules(BENT_SENDING, {

@@ -33,6 +33,10 @@ export interface ProtoTables {
   readonly enums: Readonly<Record<string, readonly string[]>>;
   /** Accepted aliases of enum values, each with the proper name. */
   readonly aliases?: Readonly<Record<string, string>>;
+  /** For responses of peers: by enum, the name that stands for a missing or unknown value. */
+  readonly substitutes?: Readonly<Record<string, string>>;
+  /** For responses of peers: by field, the id of a message without one, from its other members and its list index. */
+  readonly ids?: Readonly<Record<string, (message: Readonly<Record<string, unknown>>, index: number) => string>>;
 }
 
 interface ScalarTypes extends Record<ScalarName, unknown> {
@@ -79,6 +83,8 @@ interface Field {
   readonly presence: Presence;
   readonly bit: number;
   readonly type: TypeReader;
+  /** A peer's message can be read without it. */
+  readonly dispensable: boolean;
 }
 
 interface ProtoJsonCodec<Name extends string> {
@@ -117,13 +123,17 @@ function compileType(name: string, tables: ProtoTables, typeNamed: (name: string
   if (name.endsWith("[]")) return listOf(typeNamed(name.slice(0, -2)));
   if (name.startsWith("map<")) return mapOf(typeNamed(name.slice(4, -1)));
   const names = tables.enums[name];
-  if (names !== undefined) return enumOf(names, tables.aliases ?? {});
+  if (names !== undefined) return enumOf(names, tables.aliases ?? {}, tables.substitutes?.[name]);
   const rows = tables.messages[name];
-  if (rows !== undefined) return messageOf(rows, typeNamed);
+  if (rows !== undefined) return messageOf(rows, typeNamed, tables.ids ?? {});
   return SCALARS[name as ScalarName];
 }
 
-function enumOf(names: readonly string[], aliases: Readonly<Record<string, string>>): TypeReader {
+function enumOf(
+  names: readonly string[],
+  aliases: Readonly<Record<string, string>>,
+  substitute: string | undefined,
+): TypeReader {
   const byAnything = new Map<unknown, string>();
   const byText = new Map<unknown, string>();
   names.forEach((name, number) => {
@@ -140,11 +150,17 @@ function enumOf(names: readonly string[], aliases: Readonly<Record<string, strin
   return {
     read(value, reading) {
       const read = (reading.textual ? byText : byAnything).get(value);
+      if (substitute !== undefined && reading.lenient && (read === undefined || read === "")) {
+        // The unspecified value itself is known, where it has a meaning.
+        if (read === undefined || substitute !== names[0]) reading.replaces(value);
+        return substitute;
+      }
       if (read === undefined) reading.violate(description);
       return read;
     },
     isEmpty: (value) => value === "",
     empty: () => "",
+    ...(substitute === undefined ? undefined : { fill: () => substitute }),
   };
 }
 
@@ -163,12 +179,13 @@ function listOf(item: TypeReader): TypeReader {
       let copy: unknown[] | undefined;
       for (let at = 0; at < value.length; at++) {
         const given: unknown = value[at];
+        const violations = reading.violations.length;
         reading.enter(at);
         const read = item.read(given, reading);
+        const dropped = reading.violations.length > violations && reading.forgives(violations);
         reading.leave();
-        if (read === given) continue;
-        copy ??= value.slice();
-        copy[at] = read;
+        if (copy === undefined && (dropped || read !== given)) copy = value.slice(0, at);
+        if (!dropped) copy?.push(read);
       }
       return copy ?? value;
     },
@@ -199,17 +216,25 @@ function mapOf(item: TypeReader): TypeReader {
   };
 }
 
-function messageOf(rows: readonly FieldRow[], typeNamed: (name: string) => TypeReader): TypeReader {
-  const fields = rows.map(
-    ([name, type, presence], at): Field => ({ name, presence, bit: 1 << at, type: typeNamed(type) }),
-  );
+function messageOf(
+  rows: readonly FieldRow[],
+  typeNamed: (name: string) => TypeReader,
+  ids: NonNullable<ProtoTables["ids"]>,
+): TypeReader {
+  // Of a part, an empty text can stand for missing content; a response must have content.
+  const substitute = rows.find(([, type, presence]) => presence === "oneof" && type === "string")?.[0];
+  const fields = rows.map(([name, type, presence], at): Field => {
+    const dispensable = presence === "oneof" ? substitute !== undefined : presence !== "required";
+    return { name, presence, bit: 1 << at, type: typeNamed(type), dispensable };
+  });
   const bySpelling = new Map<string, Field>();
   fields.forEach((field, at) => {
     bySpelling.set(rows[at]?.[4] ?? snakeCase(field.name), field).set(field.name, field);
   });
   const maskOf = (presence: Presence) =>
     fields.reduce((mask, field) => (field.presence === presence ? mask | field.bit : mask), 0);
-  const always = maskOf("required") | maskOf("filled") | maskOf("restored");
+  const required = maskOf("required");
+  const always = required | maskOf("filled") | maskOf("restored");
   const oneof = maskOf("oneof");
   const oneofNames = fields.filter((field) => field.presence === "oneof").map((field) => field.name);
 
@@ -228,10 +253,12 @@ function messageOf(rows: readonly FieldRow[], typeNamed: (name: string) => TypeR
           changed ??= copyMembersBefore(value, key);
           continue;
         }
+        const violations = reading.violations.length;
         reading.enter(key);
         if ((seen & field.bit) !== 0) reading.violate("is given in both spellings");
         const read = field.type.read(given, reading);
-        if (isOmitted(field, reading) && field.type.isEmpty(read)) {
+        const unreadable = reading.violations.length > violations && field.dispensable && reading.forgives(violations);
+        if (unreadable || isAbsent(field, read, reading)) {
           changed ??= copyMembersBefore(value, key);
         } else {
           seen |= field.bit;
@@ -242,10 +269,17 @@ function messageOf(rows: readonly FieldRow[], typeNamed: (name: string) => TypeR
         reading.leave();
       }
       if (oneof !== 0 && !isOneBit(seen & oneof)) {
-        reading.violate(`must have exactly one of ${oneofNames.join(", ")}`);
+        if (substitute === undefined || !reading.fills()) {
+          reading.violate(`must have exactly one of ${oneofNames.join(", ")}`);
+        } else changed = withOneContent(changed ?? { ...value }, oneofNames, substitute);
       }
       if ((seen & always) === always) return changed ?? value;
-      return fillAbsent(fields, seen, changed ?? { ...value }, reading);
+      // Something that has nothing of a message is another thing.
+      if (reading.lenient && required !== 0 && (seen & required) === 0 && !isOneBit(required)) {
+        reading.violate("has none of its required members");
+        return value;
+      }
+      return fillAbsent(fields, seen, changed ?? { ...value }, reading, ids);
     },
     isEmpty: () => false,
     empty: () => ({}),
@@ -267,6 +301,7 @@ function fillAbsent(
   seen: number,
   result: Record<string, unknown>,
   reading: Reading,
+  ids: NonNullable<ProtoTables["ids"]>,
 ): Record<string, unknown> {
   for (const field of fields) {
     if ((seen & field.bit) !== 0) continue;
@@ -276,13 +311,29 @@ function fillAbsent(
       (field.presence === "restored" && !reading.writing) ||
       (required && reading.tolerant && field.type.list === true);
     if (fills) result[field.name] = field.type.empty();
-    else if (required) reading.violateMember(field.name, "is required");
+    else if (required && field.type.fill !== undefined && reading.fills(field.name)) {
+      result[field.name] = ids[field.name]?.(result, reading.index) ?? field.type.fill();
+    } else if (required) reading.violateMember(field.name, "is required");
   }
   return result;
 }
 
-function isOmitted(field: Field, reading: Reading): boolean {
-  return field.presence === "implicit" || (reading.writing && field.presence === "restored");
+/** Peers that send more than one content mean the first. */
+function withOneContent(
+  part: Record<string, unknown>,
+  contents: readonly string[],
+  substitute: string,
+): Record<string, unknown> {
+  const first = contents.find((name) => name in part) ?? substitute;
+  const rest = Object.entries(part).filter(([name]) => !contents.includes(name));
+  return { [first]: first in part ? part[first] : "", ...Object.fromEntries(rest) };
+}
+
+/** An empty value of a required member is filled in like one that is absent, where that is allowed. */
+function isAbsent(field: Field, read: unknown, reading: Reading): boolean {
+  const { presence, type } = field;
+  if (presence === "implicit" || (reading.writing && presence === "restored")) return type.isEmpty(read);
+  return presence === "required" && reading.lenient && type.list !== true && type.isEmpty(read);
 }
 
 function violateIfEmpty(field: Field, read: unknown, reading: Reading): void {

@@ -2,6 +2,8 @@
 
 import { type ErrorCode, type FieldViolation, ProtocolError } from "../../../model/errors.ts";
 import { isObject } from "../../../model/json.ts";
+import { type Loss, type LossRule, toLoss } from "../../../model/loss.ts";
+import { RESPONSE_LOSSES } from "../responses.ts";
 
 export interface ReadOptions {
   /** Maximum list length. */
@@ -10,6 +12,13 @@ export interface ReadOptions {
   readonly textual?: boolean;
   /** Required lists may be empty or absent, as in responses of some servers. */
   readonly tolerant?: boolean;
+  /**
+   * For responses of peers, implies `tolerant`: what is missing, unknown or unreadable is filled in or dropped where the
+   * rest can be read without it.
+   */
+  readonly lenient?: boolean;
+  /** Gets what was filled in or dropped. */
+  readonly losses?: Loss[];
   /** Error code for an invalid value. Default: INVALID_PARAMS. */
   readonly code?: ErrorCode;
   /** Prefix of the violations' paths. */
@@ -18,6 +27,7 @@ export interface ReadOptions {
 
 /** Enough to fix a request; limits the size of the response to a hostile one. */
 const MAX_VIOLATIONS = 50;
+const MAX_SHOWN_VALUE = 64;
 
 /** One pass over one value. */
 export class Reading {
@@ -25,6 +35,8 @@ export class Reading {
   readonly textual: boolean;
   readonly tolerant: boolean;
   readonly violations: FieldViolation[] = [];
+  readonly lenient: boolean;
+  readonly losses: Loss[];
   readonly #path: (string | number)[];
   #depth: number;
 
@@ -35,7 +47,9 @@ export class Reading {
     this.writing = writing;
     this.maxItems = options.maxItems ?? Number.POSITIVE_INFINITY;
     this.textual = options.textual ?? false;
-    this.tolerant = options.tolerant ?? false;
+    this.lenient = options.lenient ?? false;
+    this.tolerant = this.lenient || (options.tolerant ?? false);
+    this.losses = options.losses ?? [];
     this.#path = options.root === undefined ? [] : [options.root];
     this.#depth = this.#path.length;
   }
@@ -56,6 +70,40 @@ export class Reading {
     this.enter(name);
     this.violate(description);
     this.leave();
+  }
+
+  /** Whether what is missing may be filled in, which is reported. `name`: of a member; else the value being read. */
+  fills(name = ""): boolean {
+    if (this.lenient) this.lose(RESPONSE_LOSSES.missing, name);
+    return this.lenient;
+  }
+
+  /** Whether a value that is not known may be replaced, which is reported with the value. */
+  replaces(given: unknown, name = ""): boolean {
+    if (this.lenient)
+      this.lose(RESPONSE_LOSSES.unknown, name, ` (${JSON.stringify(given)?.slice(0, MAX_SHOWN_VALUE)})`);
+    return this.lenient;
+  }
+
+  /** Whether the value just read, which added violations to the first `before`, may be dropped instead. */
+  forgives(before: number): boolean {
+    if (!this.lenient) return false;
+    this.violations.length = before;
+    this.lose(RESPONSE_LOSSES.unreadable);
+    return true;
+  }
+
+  /** `path` is relative to the current position. */
+  lose(rule: LossRule, path = "", remark = ""): void {
+    if (this.losses.length >= MAX_VIOLATIONS) return;
+    const where = this.where();
+    this.losses.push(toLoss(rule, (where === "" || path === "" ? where + path : `${where}.${path}`) + remark));
+  }
+
+  /** Position in the innermost list; 0 if the value is not in one. */
+  get index(): number {
+    const step = this.#path[this.#depth - 1];
+    return typeof step === "number" ? step : 0;
   }
 
   /** Path of the value being read. */
@@ -87,6 +135,8 @@ export interface TypeReader {
   /** For a value that has been read. */
   readonly isEmpty: (value: unknown) => boolean;
   readonly empty: () => unknown;
+  /** Stands for a required value that a peer left out. Absent: the message cannot be read without it. */
+  readonly fill?: () => unknown;
   /** `null` is a value, not absent. */
   readonly nullable?: boolean;
   readonly list?: boolean;
@@ -110,6 +160,7 @@ const string: TypeReader = {
   },
   isEmpty: (value) => value === "",
   empty: () => "",
+  fill: () => "",
 };
 
 const bool: TypeReader = {
