@@ -1,6 +1,7 @@
 import type { AgentProfile } from "../model/card.ts";
 import { invalidParams, ProtocolError } from "../model/errors.ts";
 import type { LogEntry, RequestDetails } from "../model/event.ts";
+import { mediaTypeOfName } from "../model/media-types.ts";
 import {
   isDataPart,
   isRawPart,
@@ -10,6 +11,8 @@ import {
   type Message,
   messageSize,
   type Part,
+  type RawPart,
+  type UrlPart,
 } from "../model/message.ts";
 import type { CallContext, SendInput } from "../model/operation.ts";
 import type { OwnerLoads } from "./concurrency.ts";
@@ -142,10 +145,12 @@ export function checkParts(profile: AgentProfile, message: Message, limits: Inpu
     checkSize(field, part, limits);
     const mediaType = mediaTypeOf(part);
     if (isFile(part) && limits.mediaTypes !== undefined && !accepts(limits.mediaTypes, mediaType)) {
-      throw unsupportedMediaType(field, mediaType, limits.mediaTypes, `Files of type ${mediaType} are not taken here.`);
+      const refusal = `This server takes no files of type ${mediaType}; its limits.mediaTypes are`;
+      throw unsupportedMediaType(field, mediaType, limits.mediaTypes, refusal);
     }
     if (accepts(profile.inputModes, mediaType)) continue;
-    throw unsupportedMediaType(field, mediaType, profile.inputModes, `This agent does not take ${mediaType}.`);
+    const refusal = `This agent does not take ${mediaType}; its inputModes are`;
+    throw unsupportedMediaType(field, mediaType, profile.inputModes, refusal);
   }
 }
 
@@ -168,19 +173,26 @@ const isFile = (part: Part) => isRawPart(part) || isUrlPart(part);
 function unsupportedMediaType(
   field: string,
   mediaType: string,
-  accepted: readonly string[],
-  message: string,
+  modes: readonly string[],
+  refusal: string,
 ): ProtocolError {
-  return new ProtocolError("CONTENT_TYPE_NOT_SUPPORTED", message, {
-    metadata: { mediaType, accepted: accepted.join(", ") },
-    violations: [{ field, description: `${mediaType} is not among ${accepted.join(", ")}` }],
+  const accepted = modes.join(", ");
+  return new ProtocolError("CONTENT_TYPE_NOT_SUPPORTED", `${refusal} ${accepted}.`, {
+    metadata: { mediaType, accepted },
+    violations: [{ field, description: `${mediaType} is not among ${accepted}` }],
   });
 }
 
 function mediaTypeOf(part: Part): string {
   if (part.mediaType !== undefined) return part.mediaType.toLowerCase();
   if (isTextPart(part)) return "text/plain";
-  return isDataPart(part) ? "application/json" : "application/octet-stream";
+  if (isDataPart(part)) return "application/json";
+  return mediaTypeOfName(fileNameOf(part)) ?? "application/octet-stream";
+}
+
+function fileNameOf(part: RawPart | UrlPart): string {
+  if (part.filename !== undefined || isRawPart(part)) return part.filename ?? "";
+  return part.url.split(/[?#]/, 1)[0] ?? "";
 }
 
 /** Parameters such as a charset do not count. A mode may be a family such as `text/*` or just `text`, or everything. */

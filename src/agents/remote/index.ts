@@ -10,7 +10,7 @@ import { UPSTREAM, type UpstreamAgent } from "./upstream-of.ts";
 
 interface UpstreamAgentOptions extends UpstreamOptions {
   /** Take precedence over what the card of the upstream says. */
-  readonly overrides?: Partial<Pick<AgentDefinition, "name" | "description" | "skills">> &
+  readonly overrides?: Partial<Pick<AgentDefinition, "name" | "description" | "skills" | "inputModes">> &
     Pick<AgentDefinition, "concurrency" | "onCrash" | "timeout">;
 }
 

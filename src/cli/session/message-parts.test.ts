@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { extensionOf, mediaTypeOf, readParts } from "./message-parts.ts";
+import { extensionOf, mediaTypeOfName } from "../../model/media-types.ts";
+import { readParts } from "./message-parts.ts";
 
 let folder: string;
 beforeAll(() => {
@@ -68,7 +69,7 @@ describe("message parts", () => {
   });
 
   it("know types by names and names by types", () => {
-    expect([mediaTypeOf("A.PNG"), mediaTypeOf("x.unknown")]).toEqual(["image/png", undefined]);
+    expect([mediaTypeOfName("A.PNG"), mediaTypeOfName("x.unknown")]).toEqual(["image/png", undefined]);
     expect([extensionOf("text/plain; charset=utf-8"), extensionOf("x/y")]).toEqual([".txt", undefined]);
   });
 });

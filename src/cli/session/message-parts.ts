@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
-import { basename, extname } from "node:path";
+import { basename } from "node:path";
 import type { JsonValue } from "../../model/json.ts";
+import { mediaTypeOfName } from "../../model/media-types.ts";
 import type { Part } from "../../model/message.ts";
 import { canParseUrl } from "../../model/url.ts";
 import { usageError } from "../errors.ts";
@@ -106,50 +107,8 @@ async function readLocalFile(flag: string, path: string): Promise<Buffer> {
   }
 }
 
-const MEDIA_TYPES: Readonly<Record<string, string>> = {
-  ".txt": "text/plain",
-  ".md": "text/markdown",
-  ".html": "text/html",
-  ".htm": "text/html",
-  ".css": "text/css",
-  ".csv": "text/csv",
-  ".xml": "application/xml",
-  ".json": "application/json",
-  ".yaml": "application/yaml",
-  ".yml": "application/yaml",
-  ".js": "text/javascript",
-  ".mjs": "text/javascript",
-  ".pdf": "application/pdf",
-  ".zip": "application/zip",
-  ".gz": "application/gzip",
-  ".tar": "application/x-tar",
-  ".png": "image/png",
-  ".jpg": "image/jpeg",
-  ".jpeg": "image/jpeg",
-  ".gif": "image/gif",
-  ".webp": "image/webp",
-  ".svg": "image/svg+xml",
-  ".mp3": "audio/mpeg",
-  ".wav": "audio/wav",
-  ".mp4": "video/mp4",
-  ".webm": "video/webm",
-  ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-  ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-};
-
-/** The media type for a file name; undefined if unknown, since a wrong type is worse than none. */
-export function mediaTypeOf(filename: string): string | undefined {
-  return MEDIA_TYPES[extname(filename).toLowerCase()];
-}
-
-/** The usual extension of a media type, including the dot. */
-export function extensionOf(mediaType: string): string | undefined {
-  const bare = mediaType.split(";", 1)[0]?.trim().toLowerCase();
-  return Object.entries(MEDIA_TYPES).find(([, type]) => type === bare)?.[0];
-}
-
 function inferMediaType(filename: string): { mediaType: string } | undefined {
-  const mediaType = mediaTypeOf(filename);
+  const mediaType = mediaTypeOfName(filename);
   return mediaType === undefined ? undefined : { mediaType };
 }
 

@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { isObject } from "../../model/json.ts";
+import { mediaTypeOfName } from "../../model/media-types.ts";
 import { DEFAULT_STYLE, type DeviceEvent, type Simulator, type WireStyle } from "../../simulator/index.ts";
 import { usageError } from "../errors.ts";
 import { readChoice, readDuration, readInteger } from "../flag-values.ts";
-import { mediaTypeOf } from "../session/message-parts.ts";
 
 export interface PhoneContext {
   readonly simulator: Simulator;
@@ -185,7 +185,7 @@ export function phoneHelp(): readonly (readonly [string, string])[] {
 
 /** Phones have their own name for the media type of a photograph. */
 const phoneMediaType = (name: string): string => {
-  const type = mediaTypeOf(name) ?? "application/octet-stream";
+  const type = mediaTypeOfName(name) ?? "application/octet-stream";
   return type === "image/jpeg" ? "jpeg" : type;
 };
 

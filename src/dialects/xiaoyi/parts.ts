@@ -3,6 +3,7 @@
 import { EXTENSIONS } from "../../model/extensions.ts";
 import { isObject, type JsonObject, type Writable } from "../../model/json.ts";
 import { type Loss, toLoss } from "../../model/loss.ts";
+import { mediaTypeOfExtension } from "../../model/media-types.ts";
 import { isDataPart, isRawPart, isTextPart, type Part } from "../../model/message.ts";
 import type { Members } from "../shared/json-members.ts";
 import { toStandardBase64 } from "../shared/proto/json-reading.ts";
@@ -21,51 +22,9 @@ import {
   XIAOYI_EXTENSION,
 } from "./metadata.ts";
 
-/** The platform sometimes sends a file kind instead of a media type, e.g. `jpeg`. Kinds are also file extensions. */
-const MEDIA_TYPE_OF_KIND: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    jpeg: "image/jpeg",
-    jpg: "image/jpeg",
-    png: "image/png",
-    bmp: "image/bmp",
-    webp: "image/webp",
-    gif: "image/gif",
-    pdf: "application/pdf",
-    txt: "text/plain",
-    log: "text/plain",
-    md: "text/markdown",
-    markdown: "text/markdown",
-    csv: "text/csv",
-    tsv: "text/tab-separated-values",
-    html: "text/html",
-    htm: "text/html",
-    json: "application/json",
-    jsonl: "application/x-ndjson",
-    xml: "application/xml",
-    yaml: "application/yaml",
-    yml: "application/yaml",
-    toml: "application/toml",
-    doc: "application/msword",
-    docx: "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    ppt: "application/vnd.ms-powerpoint",
-    pptx: "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-    xls: "application/vnd.ms-excel",
-    xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    mp3: "audio/mpeg",
-    wav: "audio/wav",
-    mp4: "video/mp4",
-  }),
-);
-
-/** Unknown kinds are returned unchanged. */
+/** The platform sometimes sends a file kind instead of a media type, e.g. `jpeg`; kinds are also file extensions. */
 export function toMediaType(word: string): string {
-  return MEDIA_TYPE_OF_KIND.get(word.toLowerCase()) ?? word;
-}
-
-/** By the file extension. */
-export function mediaTypeOfName(name: string): string | undefined {
-  const dot = name.lastIndexOf(".");
-  return dot < 0 ? undefined : MEDIA_TYPE_OF_KIND.get(name.slice(dot + 1).toLowerCase());
+  return mediaTypeOfExtension(word) ?? word;
 }
 
 const TEXTUAL =

@@ -69,6 +69,25 @@ describe("a send", () => {
     expect((await harness.memory.stats()).tasks).toBe(0);
   });
 
+  test("with a file is refused by its type, which its name may tell, with the types that the agent takes", async () => {
+    const agent = echo();
+    const inputModes = ["text/plain", "image/*"];
+    const harness = await Harness.start({ agent: { ...agent, profile: { ...agent.profile, inputModes } } });
+    const refusals = [
+      [{ raw: "aGk=" }, "application/octet-stream"],
+      [{ raw: "aGk=", filename: "a.pdf" }, "application/pdf"],
+      [{ url: "https://x.example/a.PDF?v=1" }, "application/pdf"],
+    ] as const;
+    for (const [part, mediaType] of refusals) {
+      await expect(harness.send("", { parts: [part] })).rejects.toThrow(
+        `This agent does not take ${mediaType}; its inputModes are text/plain, image/*.`,
+      );
+    }
+    const taken = [{ raw: "aGk=", filename: "a.PNG" }, { url: "https://x.example/notes.txt#top" }];
+    const outcome = await promptly(harness.task("", { parts: taken }));
+    expect(outcome.status.state).toBe("TASK_STATE_COMPLETED");
+  });
+
   test("whose agent throws fails the task without telling what was thrown", async () => {
     const harness = await Harness.start({
       agent: agentOf(async function* () {

@@ -137,13 +137,14 @@ async function buildLlmAgent(
 
 function withOverrides(agent: Agent, overrides: AgentOverrides): Agent {
   if (Object.keys(overrides).length === 0) return agent;
-  const { name, description, skills, concurrency, onCrash, timeoutMs } = overrides;
+  const { name, description, skills, inputModes, concurrency, onCrash, timeoutMs } = overrides;
   const overridden: Agent = {
     profile: {
       ...agent.profile,
       ...(name !== undefined && { name }),
       ...(description !== undefined && { description }),
       ...(skills !== undefined && { skills: skills.map(toSkill) }),
+      ...(inputModes !== undefined && { inputModes }),
     },
     onCrash: onCrash ?? agent.onCrash,
     concurrency: concurrency ?? agent.concurrency,

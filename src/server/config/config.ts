@@ -28,6 +28,7 @@ export interface AgentOverrides {
   readonly name?: string;
   readonly description?: string;
   readonly skills?: readonly SkillDefinition[];
+  readonly inputModes?: readonly string[];
   readonly concurrency?: number;
   readonly onCrash?: Agent["onCrash"];
   readonly timeoutMs?: number;

@@ -99,6 +99,10 @@ const agent = z.strictObject({
   name: optional(text, "Name on the card, instead of the agent's own."),
   description: optional(text, "Description on the card, instead of the agent's own."),
   skills: optional(z.array(skill).min(1), "Skills on the card, instead of the agent's own."),
+  inputModes: optional(
+    z.array(text).min(1),
+    "Media types of the parts it accepts, such as `text/plain`, `image/*` or `*/*`, instead of the agent's own; others are refused. Default of `exec` and `module`: `text/plain` and `application/json`.",
+  ),
   concurrency: optional(
     count,
     "Maximum number of concurrent turns; default: 16 for `exec`, 8 with `isolate`, else no limit.",

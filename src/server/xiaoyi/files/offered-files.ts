@@ -5,7 +5,8 @@
 
 import { randomBytes } from "node:crypto";
 import type { FileOffers, OfferedFile } from "../../../dialects/contract.ts";
-import { mediaTypeOfName, toMediaType } from "../../../dialects/xiaoyi/parts.ts";
+import { toMediaType } from "../../../dialects/xiaoyi/parts.ts";
+import { mediaTypeOfName } from "../../../model/media-types.ts";
 import type { Clock } from "../../../model/ports.ts";
 import { type FullReply, PRIVATE_NO_STORE, type RequestHead } from "../../../wire/exchange.ts";
 import { safeFileName } from "../../../wire/safe-file-name.ts";
