@@ -28,11 +28,15 @@ export type {
   ClientEvent,
   ConnectOptions,
   ExchangeTrace,
+  FileInput,
   Notice,
   PushListQuery,
   RemoteAgent,
+  ReplyOptions,
   RetryOptions,
-  SendText,
+  SendContent,
+  SendOptions,
+  SendRequest,
   SignaturePolicy,
 } from "./options.ts";
 export { bytesOf, type Content, data, file, text, textOf } from "./parts.ts";

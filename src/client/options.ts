@@ -6,7 +6,7 @@ import type { StreamEvent } from "../model/event.ts";
 import type { Hops } from "../model/extensions.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Loss } from "../model/loss.ts";
-import type { Message, Part } from "../model/message.ts";
+import type { Message, Part, RawPart } from "../model/message.ts";
 import type {
   ListInput,
   PushConfigPage,
@@ -17,6 +17,7 @@ import type {
 } from "../model/operation.ts";
 import type { Task } from "../model/task.ts";
 import type { TraceContext } from "../model/trace.ts";
+import type { Content } from "./parts.ts";
 
 /** `attempts` includes the first one. A stream that makes progress resets the count. */
 export interface RetryOptions {
@@ -171,14 +172,46 @@ export interface CallOptions {
   readonly trace?: TraceContext;
 }
 
-/** A string, or a message whose id and role are optional. */
-export type SendText =
+/** A message whose id and role are optional, and what is sent beside it. */
+export interface SendRequest {
+  readonly message: Partial<Message> & { readonly parts: readonly Part[] };
+  readonly configuration?: SendConfiguration;
+  readonly metadata?: JsonObject;
+}
+
+/** What is sent: text, a part, a list of parts, or a request. */
+export type SendContent = Content | Part | SendRequest;
+
+/**
+ * A file: a path, which is read; a URL, which the agent fetches; a `Blob` or `File`; bytes or a URL with a name; or what
+ * `file(…)` returns. Without `mediaType`, the name tells it.
+ */
+export type FileInput =
   | string
-  | {
-      readonly message: Partial<Message> & { readonly parts: readonly Part[] };
-      readonly configuration?: SendConfiguration;
-      readonly metadata?: JsonObject;
-    };
+  | Blob
+  | RawPart
+  | ({ readonly bytes: Uint8Array } & FileAbout)
+  | ({ readonly url: string } & FileAbout);
+
+interface FileAbout {
+  readonly name?: string | undefined;
+  readonly filename?: string | undefined;
+  readonly mediaType?: string | undefined;
+  readonly metadata?: JsonObject | undefined;
+}
+
+export interface SendOptions extends CallOptions {
+  /** The task that the message continues, e.g. by answering its question. Default: a new task. */
+  readonly taskId?: string | undefined;
+  /** The conversation that a new task belongs to, as an earlier task's `contextId`. Default: a new one. */
+  readonly contextId?: string | undefined;
+  /** Added to the message, after its other parts. */
+  readonly files?: readonly FileInput[] | undefined;
+  /** Metadata of the request. */
+  readonly metadata?: JsonObject | undefined;
+}
+
+export type ReplyOptions = Omit<SendOptions, "contextId" | "taskId">;
 
 /** `number` is the position of the event in the task's log, if the agent sends it. */
 export interface ClientEvent {
@@ -206,14 +239,22 @@ export interface RemoteAgent {
   readonly card: AgentCard;
   /** The interface in use. Replaced by another when it fails in a way that shows that the agent received nothing. */
   readonly interface: ChosenInterface;
-  /** Retried automatically only with an `idempotencyKey`. */
-  send(input: SendText, options?: CallOptions): Promise<SendOutcome>;
+  /**
+   * Sends a message and waits for the answer: `{ task }`, when the task has ended or asks for something, or
+   * `{ message }`. Retried automatically only with an `idempotencyKey`.
+   */
+  send(content: SendContent, options?: SendOptions): Promise<SendOutcome>;
+  /**
+   * Answers a task that asks for input (`TASK_STATE_INPUT_REQUIRED`): `send` with its `taskId`. Takes a task, its id, or
+   * what `send` resolved to; an agent that answered without a task is answered in the same conversation.
+   */
+  reply(to: string | Task | SendOutcome, content: SendContent, options?: ReplyOptions): Promise<SendOutcome>;
   /**
    * Sends a message and follows the task. A broken connection is resumed without losing or duplicating events if the
    * agent numbers them; otherwise the iteration continues with `{ task }`, the whole task at the time of the reconnect.
    * Leaving the loop closes the connection; the task continues.
    */
-  stream(input: SendText, options?: CallOptions): AsyncIterable<ClientEvent>;
+  stream(content: SendContent, options?: SendOptions): AsyncIterable<ClientEvent>;
   /**
    * Follows a task, starting after event number `after` if set. Resumes like `stream`. If the dialect does not support
    * subscriptions, the task is polled and returned whenever it has changed.

@@ -1,4 +1,5 @@
 /** A phone of the Xiaoyi platform as a caller: it talks to an agent of a server that is connected by the link. */
+import { toRequest } from "../../src/client/content.ts";
 import type { ClientEvent, RemoteAgent } from "../../src/client/options.ts";
 import type { Fields } from "../../src/model/json.ts";
 import { type Part, textOf } from "../../src/model/message.ts";
@@ -43,7 +44,7 @@ export async function connectPhone(simulator: Simulator): Promise<Caller> {
   await simulator.ready();
   const phone = simulator.addPhone();
   const sendParts = (input: Parameters<Caller["send"]>[0]) => {
-    const parts: readonly Part[] = typeof input === "string" ? [{ text: input }] : input.message.parts;
+    const { parts } = toRequest("send", input, {}).message;
     const files = parts.filter((part) => "raw" in part || "url" in part);
     // A phone knows files by addresses at the platform only.
     return files.length > 0 ? phone.say(textOf(parts), files.map(toFile)) : phone.send(parts.map(toFields));

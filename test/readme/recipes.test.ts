@@ -1,11 +1,11 @@
-/** Every recipe of docs/recipes.md is started as it is written and called over the wire. */
+/** Every recipe of docs/recipes.md is started as it is written and called over the wire; programs of other pages are run. */
 import { spawn } from "node:child_process";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect, textOf } from "../../src/client/index.ts";
-import { cleanEnvironment, ROOT } from "../built/cli.ts";
+import { cleanEnvironment, ROOT, runProgram } from "../built/cli.ts";
 import { createProject, type Project, typeErrors } from "../built/project.ts";
 import { freePort } from "../support/lifecycle.ts";
 import { blocksOf } from "./blocks.ts";
@@ -83,5 +83,21 @@ describe("recipes", () => {
       { params: {} },
     );
     expect(textOf(await answer.json())).toBe("Hello, Ada!");
+  });
+});
+
+describe("programs of docs/library.md", () => {
+  const library = blocksOf("docs/library.md");
+  const programs = library.flatMap(({ kind, line, text }, at) =>
+    kind === "program" ? [[`docs/library.md:${line}`, text, library[at + 1]] as const] : [],
+  );
+
+  it.each(programs)("%s is accepted by the compiler and prints what is shown", async (place, text, output) => {
+    expect(output?.kind).toBe("output");
+    const file = project.write(`program-${place.split(":")[1]}.ts`, text);
+    expect(typeErrors([file])).toEqual([]);
+    const loader = ["--import", import.meta.resolve("tsx"), file];
+    const { code, stderr, stdout } = await runProgram(process.execPath, loader, { folder: project.folder });
+    expect({ code, stderr, stdout }).toEqual({ code: 0, stderr: "", stdout: output?.text });
   });
 });

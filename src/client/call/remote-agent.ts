@@ -1,7 +1,9 @@
-import { randomUUID } from "node:crypto";
-import type { ListInput, OperationOf, SendInput, StreamFrame } from "../../model/operation.ts";
+import { omitUndefined } from "../../model/json.ts";
+import type { ListInput, OperationOf, SendOutcome, StreamFrame } from "../../model/operation.ts";
+import { rejectUnknownKeys } from "../../model/suggestions.ts";
 import type { Task } from "../../model/task.ts";
-import type { CallOptions, ClientEvent, RemoteAgent, SendText } from "../options.ts";
+import { requireId, toReplyTarget, toRequest, toSendInput } from "../content.ts";
+import type { CallOptions, ClientEvent, RemoteAgent, ReplyOptions, SendContent, SendOptions } from "../options.ts";
 import type { AgentCaller, CallerOptions } from "./agent-caller.ts";
 import { type JoinedSignal, joinSignals } from "./retry.ts";
 
@@ -23,10 +25,18 @@ export function createRemoteAgent(caller: AgentCaller, close: () => Promise<void
     return iterateBatches(batches(), () => joined?.abort());
   }
 
-  function follow(operation: OperationOf<"stream" | "subscribe">, given: CallOptions): AsyncIterable<ClientEvent> {
+  function follow(
+    toOperation: () => Promise<OperationOf<"stream" | "subscribe">>,
+    given: CallOptions,
+  ): AsyncIterable<ClientEvent> {
     return iterate(given, async function* (options) {
-      for await (const frames of await caller.dispatch(operation, options)) yield frames.map(toClientEvent);
+      for await (const frames of await caller.dispatch(await toOperation(), options)) yield frames.map(toClientEvent);
     });
+  }
+
+  async function send(what: string, content: SendContent, options: SendOptions): Promise<SendOutcome> {
+    const { call, files, request } = prepare(what, content, options);
+    return caller.dispatch({ kind: "send", ...(await toSendInput(request, files)) }, call);
   }
 
   async function* pages(query: ListInput, options: CallerOptions): AsyncGenerator<readonly Task[], void, undefined> {
@@ -45,31 +55,91 @@ export function createRemoteAgent(caller: AgentCaller, close: () => Promise<void
     get interface() {
       return caller.interface;
     },
-    send: (input, options = {}) => caller.dispatch({ kind: "send", ...toSendInput(input) }, options),
-    stream: (input, options = {}) => follow({ kind: "stream", ...toSendInput(input) }, options),
-    subscribe: (id, { after, ...options } = {}) =>
-      follow({ kind: "subscribe", id, ...(after === undefined ? {} : { after }) }, options),
-    get: (id, { historyLength, ...options } = {}) =>
-      caller.dispatch({ kind: "get", id, ...(historyLength === undefined ? {} : { historyLength }) }, options),
-    list: (query = {}, options = {}) => iterate(options, (own) => pages(query, own)),
-    listPage: (query = {}, options = {}) => caller.dispatch({ kind: "list", ...query }, options),
-    cancel: (id, { metadata, ...options } = {}) =>
-      caller.dispatch({ kind: "cancel", id, ...(metadata === undefined ? {} : { metadata }) }, options),
-    extendedCard: (options = {}) => caller.dispatch({ kind: "extended-card" }, options),
-    createPushConfig: (taskId, config, options = {}) =>
-      caller.dispatch({ kind: "push-create", taskId, config }, options),
-    getPushConfig: (taskId, id, options = {}) => caller.dispatch({ kind: "push-get", taskId, id }, options),
-    listPushConfigs: (taskId, query = {}, options = {}) =>
-      caller.dispatch({ kind: "push-list", taskId, ...query }, options),
-    deletePushConfig: (taskId, id, options = {}) => caller.dispatch({ kind: "push-delete", taskId, id }, options),
+    send: async (content, options = {}) => send("send", content, checkOptions("send", options, SEND_OPTIONS)),
+    reply: async (to, content, options = {}) => {
+      const own = checkOptions("reply", options, REPLY_OPTIONS);
+      return send("reply", content, { ...own, ...toReplyTarget(to) });
+    },
+    stream: (content, options = {}) => {
+      const { call, files, request } = prepare("stream", content, checkOptions("stream", options, SEND_OPTIONS));
+      return follow(async () => ({ kind: "stream", ...(await toSendInput(request, files)) }), call);
+    },
+    subscribe: (id, options = {}) => {
+      const { after, ...call } = checkOptions("subscribe", options, [...CALL_OPTIONS, "after"]);
+      const operation = { kind: "subscribe", id: requireId("subscribe", id), ...omitUndefined({ after }) } as const;
+      return follow(async () => operation, call);
+    },
+    get: async (id, options = {}) => {
+      const { historyLength, ...call } = checkOptions("get", options, [...CALL_OPTIONS, "historyLength"]);
+      return caller.dispatch({ kind: "get", id: requireId("get", id), ...omitUndefined({ historyLength }) }, call);
+    },
+    list: (query = {}, options = {}) => {
+      rejectUnknownKeys("list", query, LIST_QUERY);
+      return iterate(checkOptions("list", options), (own) => pages(query, own));
+    },
+    listPage: async (query = {}, options = {}) => {
+      rejectUnknownKeys("listPage", query, LIST_QUERY);
+      return caller.dispatch({ kind: "list", ...query }, checkOptions("listPage", options));
+    },
+    cancel: async (id, options = {}) => {
+      const { metadata, ...call } = checkOptions("cancel", options, [...CALL_OPTIONS, "metadata"]);
+      return caller.dispatch({ kind: "cancel", id: requireId("cancel", id), ...omitUndefined({ metadata }) }, call);
+    },
+    extendedCard: async (options = {}) =>
+      caller.dispatch({ kind: "extended-card" }, checkOptions("extendedCard", options)),
+    createPushConfig: async (taskId, config, options = {}) =>
+      caller.dispatch({ kind: "push-create", taskId, config }, checkOptions("createPushConfig", options)),
+    getPushConfig: async (taskId, id, options = {}) =>
+      caller.dispatch({ kind: "push-get", taskId, id }, checkOptions("getPushConfig", options)),
+    listPushConfigs: async (taskId, query = {}, options = {}) =>
+      caller.dispatch({ kind: "push-list", taskId, ...query }, checkOptions("listPushConfigs", options)),
+    deletePushConfig: async (taskId, id, options = {}) =>
+      caller.dispatch({ kind: "push-delete", taskId, id }, checkOptions("deletePushConfig", options)),
     close,
   };
 }
 
-/** The message id is created once, so that a repeated send is the same message. */
-function toSendInput(input: SendText): SendInput {
-  const { message, ...rest } = typeof input === "string" ? { message: { parts: [{ text: input }] } } : input;
-  return { ...rest, message: { messageId: randomUUID(), role: "ROLE_USER", ...message } };
+const CALL_OPTION_NAMES = {
+  signal: true,
+  timeoutMs: true,
+  idempotencyKey: true,
+  extensions: true,
+  hops: true,
+  trace: true,
+} satisfies Record<keyof CallOptions, true>;
+const REPLY_OPTION_NAMES = { ...CALL_OPTION_NAMES, files: true, metadata: true } satisfies Record<
+  keyof ReplyOptions,
+  true
+>;
+const SEND_OPTION_NAMES = { ...REPLY_OPTION_NAMES, taskId: true, contextId: true } satisfies Record<
+  keyof SendOptions,
+  true
+>;
+const LIST_QUERY_NAMES = {
+  contextId: true,
+  status: true,
+  pageSize: true,
+  pageToken: true,
+  historyLength: true,
+  statusTimestampAfter: true,
+  includeArtifacts: true,
+  firstPageOnly: true,
+} satisfies Record<keyof ListInput, true>;
+
+const CALL_OPTIONS = Object.keys(CALL_OPTION_NAMES);
+const REPLY_OPTIONS = Object.keys(REPLY_OPTION_NAMES);
+const SEND_OPTIONS = Object.keys(SEND_OPTION_NAMES);
+const LIST_QUERY = Object.keys(LIST_QUERY_NAMES);
+
+/** A misspelled option would otherwise be ignored: a message that was meant to answer would begin a new task. */
+function checkOptions<T extends object>(what: string, options: T, known: readonly string[] = CALL_OPTIONS): T {
+  rejectUnknownKeys(what, options, known);
+  return options;
+}
+
+function prepare(what: string, content: SendContent, options: SendOptions) {
+  const { contextId, files, metadata, taskId, ...call } = options;
+  return { request: toRequest(what, content, options), files, call };
 }
 
 function toClientEvent({ event, number }: StreamFrame): ClientEvent {
