@@ -93,7 +93,7 @@ async function open(settings: Settings, { cursors, signal }: ChannelOptions, too
 
   const receive = async (message: APIMessage, edited: boolean): Promise<void> => {
     const place = await locate(client, message);
-    const post = place === undefined ? undefined : toPost(message, edited, place, self.id);
+    const post = place === undefined ? undefined : toPost(message, edited, place, self);
     if (post !== undefined) queue.push(post);
   };
   const warn = (error: unknown): void =>

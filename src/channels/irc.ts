@@ -1,12 +1,13 @@
 import type { Client, IrcMessageEvent } from "irc-framework";
 import { z } from "zod";
-import { type Channel, type ChannelAbilities, ChannelError, type Post, type PostDraft } from "../wire/channel.ts";
+import { type Channel, type ChannelAbilities, ChannelError, type Post } from "../wire/channel.ts";
 import { ABNORMAL_CLOSURE } from "../wire/connection.ts";
 import { DialError } from "../wire/dial-error.ts";
 import { isLoopback } from "../wire/loopback.ts";
 import { checkDraft } from "./check-draft.ts";
+import { fromLine, toLine } from "./irc/text.ts";
 import { loadPackage } from "./load-package.ts";
-import { findMentions, mentionsName } from "./mentions.ts";
+import { findMentions } from "./mentions.ts";
 import type { ChannelTools, Network } from "./network.ts";
 import { createPostQueue } from "./post-queue.ts";
 
@@ -282,22 +283,6 @@ function maxTextBytes(client: Client, rooms: readonly string[], mask: string): n
   return MAX_LINE_BYTES - "\r\n".length - prefix - nick - ": ".length;
 }
 
-/** Control characters would be commands of the protocol, CTCP or colours. */
-const CONTROLS = /\p{Cc}/gu;
-
-function toLine({ mentions = [], room, text }: PostDraft): string {
-  const line = text.replaceAll(CONTROLS, " ");
-  const missing = mentions
-    .map(({ name }) => name)
-    .filter((name) => name !== room && !mentionsName(line, name, { leading: true }));
-  return missing.length === 0 ? line : `${missing.join(", ")}: ${line}`;
-}
-
-const COLOUR = String.fromCharCode(3);
-const HEX_COLOUR = String.fromCharCode(4);
-/** Unlike bold or italics, colours have parameters. */
-const COLOURS = new RegExp(`${COLOUR}(?:\\d{1,2}(?:,\\d{1,2})?)?|${HEX_COLOUR}(?:[\\da-f]{6}(?:,[\\da-f]{6})?)?`, "gi");
-
 function toPost(
   client: Client,
   rooms: readonly string[],
@@ -306,7 +291,7 @@ function toPost(
 ): Post | undefined {
   const { account, from_server: fromServer, nick, tags, target, time } = event;
   if (fromServer) return undefined;
-  const text = event.message.replaceAll(COLOURS, "").replaceAll(CONTROLS, "");
+  const text = fromLine(event.message);
   const own = client.user.nick;
   const self = client.caseCompare(nick, own);
   const direct = client.caseCompare(target, own) || (self && !rooms.some((name) => client.caseCompare(name, target)));
@@ -323,7 +308,7 @@ function toPost(
       verified: account !== undefined,
     },
     text,
-    mentions: findMentions(text, own, { leading: true }).map(toId),
+    mentions: findMentions(text, own).map(toId),
     files: [],
     at: time ?? tools.clock.now(),
   };

@@ -155,12 +155,27 @@ describe("Matrix", () => {
     const link =
       '<a href="https://matrix.to/#/%40agent%3Asim">Agent</a>: hi <a href="https://matrix.to/#/!r:sim">r</a>';
     server.send(ROOM, PERSON, text("Agent: hi", { format: "org.matrix.custom.html", formatted_body: link }));
-    server.send(ROOM, PERSON, text("Agent: hi", { "m.mentions": {}, formatted_body: link }));
+    server.send(ROOM, PERSON, text("hi", { "m.mentions": {}, formatted_body: link }));
     expect([await inbox.next(), await inbox.next(), await inbox.next()].map(({ mentions }) => mentions)).toEqual([
       [AGENT],
       [AGENT],
       [],
     ]);
+  });
+
+  it.each([
+    ["@agent write", [AGENT]],
+    ["@agent：写一首诗", [AGENT]],
+    ["agent，写", [AGENT]],
+    ["please, @agent:sim", [AGENT]],
+    ["@agent:sim: write", [AGENT]],
+    ["@agents write", []],
+    ["the agent: writes", []],
+  ])("reads names that are only text: %s", async (written, expected) => {
+    const { open, server } = await start();
+    const inbox = readPosts(await open());
+    server.send(ROOM, PERSON, text(written, { "m.mentions": {} }));
+    expect((await inbox.next()).mentions).toEqual(expected);
   });
 
   it("reads files of other clients, with and without a caption", async () => {

@@ -214,9 +214,7 @@ function createChannel(session: Session, { name, rooms }: MqttSettings, tools: C
       if (queue.ended) throw new ChannelError("closed", "The channel has closed.");
       checkDraft(draft, abilities);
       if (!rooms.includes(draft.room)) throw new ChannelError("no-access", `${draft.room} is not one of the rooms.`);
-      const missing = (draft.mentions ?? [])
-        .map((one) => one.name)
-        .filter((one) => !mentionsName(draft.text, one, { leading: false }));
+      const missing = (draft.mentions ?? []).map((one) => one.name).filter((one) => !mentionsName(draft.text, one));
       const text = [...missing.map((one) => `@${one}`), draft.text].join(" ");
       const key = draft.key ?? tools.uniqueId();
       await Promise.race([
@@ -261,7 +259,7 @@ function toPost(packet: IPublishPacket, name: string, tools: ChannelTools): Post
     direct: false,
     sender: { id: sender, name: sender, bot: false, self: sender === name, verified: false },
     text,
-    mentions: findMentions(text, name, { leading: false }),
+    mentions: findMentions(text, name),
     files: [],
     at: tools.clock.now(),
   };

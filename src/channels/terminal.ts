@@ -115,7 +115,7 @@ function createChannel(name: string, queue: PostQueue, tools: ChannelTools, say:
 const CONTROLS = /[^\P{Cc}\n\t]/gu;
 
 function toText({ mentions = [], text }: PostDraft): string {
-  const missing = mentions.map(({ name }) => name).filter((name) => !mentionsName(text, name, { leading: true }));
+  const missing = mentions.map(({ name }) => name).filter((name) => !mentionsName(text, name));
   return [...missing.map((name) => `@${name}`), text].join(" ").replaceAll(CONTROLS, "");
 }
 
@@ -126,7 +126,7 @@ function toPost(name: string, alone: boolean, sender: string, bot: boolean, text
     direct: alone,
     sender: { id: sender, name: sender, bot, self: false, verified: true },
     text,
-    mentions: findMentions(text, name, { leading: true }),
+    mentions: findMentions(text, name),
     files: [],
     at: tools.clock.now(),
   };

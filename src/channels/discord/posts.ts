@@ -1,8 +1,9 @@
 /** Messages of Discord as posts, live and from the history. */
 
 import type { APIMessage, Client } from "discord.js";
-import type { Post } from "../../wire/channel.ts";
+import type { Participant, Post } from "../../wire/channel.ts";
 import { download } from "../download.ts";
+import { addTextMention } from "../mentions.ts";
 
 export const SNOWFLAKE = /^\d{1,20}$/;
 const PAGE = 100;
@@ -60,7 +61,7 @@ export async function locate(
   return { room: id, direct: channel?.isDMBased() ?? true };
 }
 
-export function toPost(message: APIMessage, edited: boolean, place: Place, self: string): Post | undefined {
+export function toPost(message: APIMessage, edited: boolean, place: Place, self: Participant): Post | undefined {
   const { attachments, author, content, edited_timestamp, id, mentions, message_reference, timestamp, type } = message;
   if (type !== DEFAULT_TYPE && type !== REPLY_TYPE) return undefined;
   // Discord itself updates messages too, e.g. to add previews of links.
@@ -75,12 +76,17 @@ export function toPost(message: APIMessage, edited: boolean, place: Place, self:
       id: author.id,
       name: author.username,
       bot: author.bot === true || message.webhook_id !== undefined,
-      self: author.id === self,
+      self: author.id === self.id,
       // One webhook may post for many senders, under any name.
       verified: message.webhook_id === undefined,
     },
     text: content,
-    mentions: mentions.map((user) => user.id),
+    mentions: addTextMention(
+      mentions.map((user) => user.id),
+      content,
+      self.id,
+      self.name,
+    ),
     ...(replyTo === undefined ? {} : { replyTo }),
     files: attachments.map(({ content_type, filename, size, url }) => ({
       name: filename,

@@ -2,6 +2,7 @@
 
 import { sleep } from "../../model/backoff.ts";
 import type { ChannelOptions, Post } from "../../wire/channel.ts";
+import { addTextMention } from "../mentions.ts";
 import type { ChannelTools } from "../network.ts";
 import type { PostQueue } from "../post-queue.ts";
 import { type MatrixApi, MatrixError } from "./api.ts";
@@ -189,6 +190,15 @@ function toPost(
     direct: members.size === 2,
     sender: { id: sender, name: members.get(sender) ?? sender, bot, self: sender === self, verified: true },
     ...rest,
+    // People type a name without choosing it from the list, and then it is only text.
+    mentions: addTextMention(
+      message.mentions,
+      message.text,
+      self,
+      self.slice(1),
+      localPart(self),
+      members.get(self) ?? "",
+    ),
     ...(thread !== undefined && { thread }),
     files:
       file === undefined
@@ -196,4 +206,9 @@ function toPost(
         : [{ ...file, read: (maxBytes: number, signal?: AbortSignal) => api.download(file.uri, maxBytes, signal) }],
     at,
   };
+}
+
+/** `helper` of `@helper:example.org`. */
+function localPart(id: string): string {
+  return id.slice(1).split(":", 1)[0] ?? "";
 }

@@ -3,6 +3,7 @@
 import { canParseUrl } from "../../model/url.ts";
 import type { Post, PostFile } from "../../wire/channel.ts";
 import { download } from "../download.ts";
+import { addTextMention } from "../mentions.ts";
 import { findMentions, unescapeText } from "./text.ts";
 
 /** The fields that are read, of an event or of a message from the history. */
@@ -60,6 +61,7 @@ export async function toPost(event: SlackMessage, reader: SlackReader): Promise<
   if (changed !== undefined && changed.text === event.previous_message?.text) return undefined;
   const thread = thread_ts === undefined || thread_ts === ts ? {} : { thread: thread_ts, replyTo: thread_ts };
   const { botId, userId } = reader.self;
+  const text = unescapeText(message.text ?? "");
   return {
     ...(changed === undefined ? { id: ts, cursor: ts } : { id: `${ts}:${event.ts}`, edits: ts }),
     room,
@@ -72,8 +74,8 @@ export async function toPost(event: SlackMessage, reader: SlackReader): Promise<
       self: senderId === userId || bot_id === botId,
       verified: true,
     },
-    text: unescapeText(message.text ?? ""),
-    mentions: findMentions(message.text ?? ""),
+    text,
+    mentions: addTextMention(findMentions(message.text ?? ""), text, userId, await reader.nameOf(userId)),
     files: (message.files ?? []).flatMap((file) => toFile(file, reader) ?? []),
     at: Math.floor(Number((changed === undefined ? ts : event.ts) ?? ts) * 1_000),
   };

@@ -4,6 +4,7 @@ import type { Api } from "grammy";
 import type { Message, MessageEntity, PhotoSize, Update, UserFromGetMe } from "grammy/types";
 import type { Post, PostFile } from "../../wire/channel.ts";
 import { download } from "../download.ts";
+import { addTextMention } from "../mentions.ts";
 
 export interface TelegramReader {
   readonly me: UserFromGetMe;
@@ -51,7 +52,12 @@ function toPost(message: Message, edit: number | undefined, reader: TelegramRead
     direct: chat.type === "private",
     sender: toSender(message, reader.me),
     text,
-    mentions: findMentions(text, message.entities ?? message.caption_entities ?? [], reader.me),
+    mentions: addTextMention(
+      findMentions(text, message.entities ?? message.caption_entities ?? [], reader.me),
+      text,
+      String(reader.me.id),
+      reader.me.username,
+    ),
     ...(replied === undefined ? {} : { replyTo: String(replied) }),
     files,
     at: (edit === undefined ? date : (edit_date ?? date)) * 1_000,

@@ -63,7 +63,7 @@ const NOT_XML = /[^\P{Cc}\t\n]|[\ufffe\uffff]/gu;
 
 export function toStanza(xml: typeof createElement, out: OutgoingStanza): Element {
   const { edits, files, groupchat, id, mentions, replyTo, text, to } = out;
-  const missing = mentions.map(({ name }) => name).filter((name) => !mentionsName(text, name, { leading: true }));
+  const missing = mentions.map(({ name }) => name).filter((name) => !mentionsName(text, name));
   const addressed = groupchat && missing.length > 0 ? `${missing.join(", ")}: ${text}` : text;
   // People see addresses in the text; programs find them beside it.
   const body = [addressed, ...files.map(({ url }) => url)].filter((line) => line !== "").join("\n");
@@ -159,9 +159,7 @@ function findMentioned(
 ): string[] {
   const others = [...(occupants ?? [])].filter(([name]) => name !== nick);
   return [
-    ...(mentionsName(text, nick, { leading: true }) ? [self.id] : []),
-    ...others
-      .filter(([name]) => mentionsName(text, name, { leading: true }))
-      .map(([name, jid]) => jid ?? `${room}/${name}`),
+    ...(mentionsName(text, nick) ? [self.id] : []),
+    ...others.filter(([name]) => mentionsName(text, name)).map(([name, jid]) => jid ?? `${room}/${name}`),
   ];
 }

@@ -65,13 +65,10 @@ class BoundChannel {
     this.outbox = new ChannelOutbox({ clock, log, uniqueId: ids.message });
     const self = () => this.#channel?.self;
     this.calls = entry.calls?.({ ...tools, host, entry, outbox: this.outbox, self });
-    const shared = { entry, host, tools, outbox: this.outbox, conversations: this.#conversations };
+    const admission = new Admission({ ...entry, clock });
+    const shared = { entry, host, tools, outbox: this.outbox, conversations: this.#conversations, admission };
     this.replies = new Replies(shared);
-    this.#server = new ChannelServer({
-      ...shared,
-      admission: new Admission({ ...entry, clock }),
-      replies: this.replies,
-    });
+    this.#server = new ChannelServer({ ...shared, replies: this.replies });
   }
 
   cursors(): Promise<ReadonlyMap<string, string>> {

@@ -4,7 +4,7 @@
  * already gets one more.
  */
 
-import { isInvisible, isSpace } from "./characters.ts";
+import { isInvisible, isJoiner, isLineBreak, isSpace } from "./characters.ts";
 import { formatValue, markerAt, parseQuoted } from "./marker.ts";
 
 export interface Body {
@@ -40,8 +40,33 @@ function escapeBody(body: string): string {
   return lines.join("\n");
 }
 
+/** The same for plain chat, anywhere in it: what a post begins with is not certain before the network has it. */
+export function escapeChat(text: string): string {
+  return replaceMarkers(text, (written) => `\\${written}`);
+}
+
+export function unescapeChat(text: string): string {
+  return replaceMarkers(text, (written) => (written.startsWith("\\") ? written.slice(1) : written));
+}
+
+/** `replace` gets the bracket of each marker, with the backslashes before it. */
+function replaceMarkers(text: string, replace: (written: string) => string): string {
+  let replaced = "";
+  let done = 0;
+  for (const { index } of text.matchAll(OPEN)) {
+    let start = index;
+    while (start > done && text[start - 1] === "\\") start--;
+    if (markerAt(text, start) === undefined) continue;
+    replaced += text.slice(done, start) + replace(text.slice(start, index + 1));
+    done = index + 1;
+  }
+  return replaced + text.slice(done);
+}
+
+const OPEN = /[[［【]/g;
+
 function mayHaveSpecialLines(text: string): boolean {
-  return text.includes("[") || text.includes("［");
+  return text.search(OPEN) !== -1;
 }
 
 interface SpecialLine {
@@ -119,7 +144,10 @@ function attachmentAt(line: string, bracket: number): string | undefined {
 
 function needsQuoting(name: string): boolean {
   if (name.trim() !== name || name === "" || parseQuoted(name) !== undefined) return true;
-  for (let at = 0; at < name.length; at++) if (name.charCodeAt(at) < 0x20) return true;
+  for (let at = 0; at < name.length; at++) {
+    const code = name.charCodeAt(at);
+    if (isLineBreak(code) || (isInvisible(code) && !isJoiner(code))) return true;
+  }
   return false;
 }
 

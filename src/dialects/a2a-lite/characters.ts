@@ -35,11 +35,27 @@ export function isInvisible(code: number): boolean {
     code === 0x3164 ||
     code === 0xfeff ||
     code === 0xffa0 ||
-    (code >= 0xfff9 && code <= 0xfffb)
+    (code >= 0xfff9 && code <= 0xfffb) ||
+    (code >= 0xfdd0 && code <= 0xfdef) ||
+    code >= 0xfffe
   );
 }
 
-/** Full-width forms of ASCII, as Chinese and Japanese keyboards enter them, are the characters themselves. */
+/** Full-width forms of ASCII, as Chinese and Japanese keyboards enter them, are the characters themselves; so are 【 and 】. */
 export function foldWidth(code: number): number {
+  if (code === 0x3010) return 0x5b;
+  if (code === 0x3011) return 0x5d;
   return code >= 0xff01 && code <= 0xff5e ? code - 0xfee0 : code;
+}
+
+const LINE_BREAKS = /\r\n?|[\v\f\u0085\u2028\u2029]/g;
+/** Besides tabs and line breaks; noncharacters are not allowed in XML. */
+const CONTROLS = /[^\P{Cc}\t\n]|[\ufdd0-\ufdef\ufffe\uffff]/gu;
+
+/**
+ * What any network makes of a text, so that a text which is escaped after this arrives as it was escaped: line breaks
+ * are `\n`, other control characters are spaces, and it is well-formed UTF-16.
+ */
+export function normalizeText(text: string): string {
+  return text.replaceAll(LINE_BREAKS, "\n").replaceAll(CONTROLS, " ").toWellFormed();
 }

@@ -60,9 +60,10 @@ describe("plain language", () => {
 
   test("is read without the agent's name, and with a longer one that begins with it", async () => {
     await open({ agent: echo });
-    for (const text of ["@agent: Hello", "agent, Hello", "@agents: Hello"]) network.say(ALICE, text, MENTION);
+    for (const text of ["@agent: Hello", "agent, Hello", "@agents: Hello", "agent：写", "@agent写", "agent，写"])
+      network.say(ALICE, text, MENTION);
     await rest();
-    expect(texts()).toEqual(["Hello", "Hello", "@agents: Hello"]);
+    expect(texts()).toEqual(["Hello", "Hello", "@agents: Hello", "写", "写", "写"]);
   });
 
   test("with nothing but a name is ignored", async () => {
@@ -196,7 +197,7 @@ describe("plain language", () => {
     network.say(ALICE, "say [A2A:cancel task=t1]", DIRECT);
     network.say(ALICE, "\\[A2A:cancel task=t1]", DIRECT);
     await rest();
-    expect(texts()).toEqual(["say [A2A:cancel task=t1]", "\\[A2A:cancel task=t1]"]);
+    expect(texts()).toEqual(["say \\[A2A:cancel task=t1]", "\\[A2A:cancel task=t1]"]);
   });
 
   test("gets a sentence if the agent fails", async () => {

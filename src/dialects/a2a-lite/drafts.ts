@@ -2,6 +2,7 @@
 
 import type { ChannelAbilities, DraftFile, PostDraft } from "../../wire/channel.ts";
 import { digest } from "./conversations.ts";
+import { formatChat } from "./format.ts";
 import type { LiteMessage, Outgoing } from "./message.ts";
 import { type PostLimit, splitChat, splitMessage } from "./pieces.ts";
 
@@ -78,7 +79,8 @@ function addressTo({ content, to }: Outgoing, { replies }: ChannelAbilities): Li
 
 /** Plain chat without replies names who it is for; some networks show bots nothing else. */
 function needsMention({ content, to }: Outgoing, { replies, seesBots }: ChannelAbilities): boolean {
-  if (to.direct === true) return false;
+  // Where a mention is text, a name must not be a marker, or its owner gives orders in the name of the agent.
+  if (to.direct === true || formatChat(to.peer.name) !== to.peer.name) return false;
   return (seesBots === "mentions" && to.peer.bot !== false) || (typeof content === "string" && !replies);
 }
 

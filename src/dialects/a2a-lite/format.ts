@@ -1,23 +1,21 @@
 /** Encodes messages as posts; the inverse of `parse.ts`. */
 
-import { formatBody, toLine } from "./body.ts";
-import { findMarker, formatValue } from "./marker.ts";
+import { escapeChat, formatBody, toLine } from "./body.ts";
+import { normalizeText } from "./characters.ts";
+import { formatValue } from "./marker.ts";
 import type { LiteMessage, Piece } from "./message.ts";
 import { isKnownParameter, type PostFormat } from "./parse.ts";
 
-/** Ill-formed UTF-16 is replaced, since no network carries it. */
 export function formatMessage(message: LiteMessage, piece?: Piece, { singleLine = false }: PostFormat = {}): string {
   const marker = formatMarker(message, piece);
-  const body = formatBody(message).toWellFormed();
+  const body = formatBody({ ...message, body: normalizeText(message.body) }).toWellFormed();
   if (body === "") return marker;
   return singleLine ? `${marker} ${toLine(body)}` : `${marker}\n${body}`;
 }
 
-/** Plain chat, written so that no agent takes it for a message. */
+/** Plain chat, written so that no agent takes it for a message, whatever the network does to it. */
 export function formatChat(text: string): string {
-  const marker = findMarker(text);
-  const escaped = marker === undefined ? text : `${text.slice(0, marker.at)}\\${text.slice(marker.at)}`;
-  return escaped.toWellFormed();
+  return escapeChat(normalizeText(text));
 }
 
 function formatMarker(message: LiteMessage, piece?: Piece): string {

@@ -3,7 +3,6 @@
 import { foldWidth, isInvisible, isJoiner, isLineBreak, isSpace } from "./characters.ts";
 
 const MAX_MARKER_LENGTH = 4_096;
-const MAX_MENTIONS = 16;
 const MAX_MENTION_LENGTH = 128;
 const MAX_NICK_LENGTH = 64;
 /** Of `A2A:` with white space and invisible characters. */
@@ -26,6 +25,8 @@ export interface MarkerStart {
   readonly at: number;
   /** Number of backslashes before the bracket: with any, it is text that shows a marker. */
   readonly escapes: number;
+  /** Number of `*` or `_` before it, as in `**[A2A:…]**`. */
+  readonly emphasis: number;
 }
 
 /**
@@ -35,7 +36,6 @@ export interface MarkerStart {
 export function findMarker(text: string): MarkerStart | undefined {
   let at = 0;
   let startsLine = true;
-  let mentions = 0;
   for (;;) {
     for (; at < text.length; at++) {
       const code = text.charCodeAt(at);
@@ -52,32 +52,55 @@ export function findMarker(text: string): MarkerStart | undefined {
     const marker = markerAt(text, at);
     if (marker !== undefined) return marker;
     const end = endOfMention(text, at);
-    if (end === undefined || ++mentions > MAX_MENTIONS) return undefined;
+    if (end === undefined) return undefined;
     at = end;
     startsLine = false;
   }
 }
 
-/** Whether a marker, escaped or not, starts exactly here. It need not be complete. */
+/**
+ * Whether something that looks like a marker, escaped or not, starts exactly here. It need not be complete, and may have
+ * characters in its name that `readMarker` does not accept, but that a network may remove.
+ */
 export function markerAt(text: string, start: number): MarkerStart | undefined {
   let at = start;
+  while (at - start < MAX_EMPHASIS && isEmphasis(text.charCodeAt(at))) at++;
+  const emphasis = at - start;
+  const first = at;
   while (text.charCodeAt(at) === BACKSLASH) at++;
-  const escapes = at - start;
+  const escapes = at - first;
   if (foldWidth(text.charCodeAt(at)) !== OPEN) return undefined;
-  at = endOfName(text, at + 1);
-  return at === -1 ? undefined : { at: start, escapes };
+  for (const expected of NAME) {
+    at++;
+    while (at < text.length && text[at] !== "\n" && REMOVABLE.test(text.charAt(at))) at++;
+    if (fold(text.charCodeAt(at)) !== expected) return undefined;
+  }
+  return { at: first, escapes, emphasis };
+}
+
+const NAME = "a2a:";
+const MAX_EMPHASIS = 3;
+/** White space, controls, combining marks, halves of surrogate pairs, and what Markdown has for emphasis. */
+const REMOVABLE = /[\p{C}\p{M}\p{Z}\s*_~`|]/u;
+
+function isEmphasis(code: number): boolean {
+  return code === 0x2a || code === 0x5f;
+}
+
+function fold(code: number): string {
+  return String.fromCharCode(foldWidth(code)).toLowerCase();
 }
 
 /** After `A2A:`, or -1. */
 function endOfName(text: string, start: number): number {
   let at = start;
   const limit = Math.min(text.length, start + MAX_NAME_LENGTH);
-  for (const expected of "a2a:") {
+  for (const expected of NAME) {
     for (; at < limit; at++) {
       const code = text.charCodeAt(at);
       if (!isInvisible(code) && !isSpace(code)) break;
     }
-    if (String.fromCharCode(foldWidth(text.charCodeAt(at))).toLowerCase() !== expected) return -1;
+    if (fold(text.charCodeAt(at)) !== expected) return -1;
     at++;
   }
   return at;
@@ -101,9 +124,9 @@ function endOfMention(text: string, start: number): number | undefined {
   return end === undefined || end === start ? undefined : end + 1;
 }
 
-/** A backslash belongs to the marker, which it escapes. */
+/** Backslashes and `*` belong to the marker. */
 function endsName(code: number): boolean {
-  return isSpace(code) || isLineBreak(code) || code === BACKSLASH || foldWidth(code) === OPEN;
+  return isSpace(code) || isLineBreak(code) || code === BACKSLASH || code === 0x2a || foldWidth(code) === OPEN;
 }
 
 /** Where one of these characters follows, with no white space before it. */
@@ -135,6 +158,7 @@ export interface Marker {
 export function readMarker(text: string, start: number): Marker | string {
   const limit = Math.min(text.length, start + MAX_MARKER_LENGTH);
   const name = endOfName(text, start + 1);
+  if (name === -1) return "the name of the marker has other characters in it";
   const reader = new MarkerReader(text, name, limit);
   for (let at = start; at < name; at++) reader.invisible ||= isInvisible(text.charCodeAt(at));
   reader.skipSpaces();
@@ -217,7 +241,7 @@ class MarkerReader {
     if (closing !== undefined) return this.#quoted(closing);
     const start = this.at;
     for (; this.at < this.#limit && !endsWord(this.code); this.at++) this.#check(this.code);
-    return this.#text.slice(start, this.at);
+    return this.#text.slice(start, this.at).replace(SEPARATOR, "");
   }
 
   #quoted(closing: number): string | undefined {
@@ -266,6 +290,9 @@ export function parseQuoted(text: string): string | undefined {
   return reader.at === text.length ? value : undefined;
 }
 
+/** Those who write lists put one between parameters: `id=t1, skill=x`. */
+const SEPARATOR = /[,，;；、]$/;
+
 const FOUR_HEX_DIGITS = /^[0-9a-f]{4}$/i;
 
 /** Written without quotation marks where that is read as the same value. */
@@ -284,6 +311,7 @@ export function formatValue(value: string): string {
 }
 
 function needsQuotes(value: string): boolean {
+  if (SEPARATOR.test(value)) return true;
   for (let at = 0; at < value.length; at++) {
     const code = value.charCodeAt(at);
     if (endsWord(code) || isInvisible(code) || code === QUOTE) return true;

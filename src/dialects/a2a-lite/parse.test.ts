@@ -78,6 +78,12 @@ describe("a marker", () => {
     ["in any case", "[a2a:ACK TASK=t1]"],
     ["full-width", "［Ａ２Ａ：ａｃｋ　ｔａｓｋ＝t1］"],
     ["with spaces", "[ A2A : ack  task=t1 ]"],
+    ["with the brackets of Chinese keyboards", "【A2A：ack task=t1】"],
+    ["in bold", "**[A2A:ack task=t1]**"],
+    ["in bold, for someone", "@bob **[A2A:ack task=t1]**"],
+    ["with commas between parameters", "[A2A:ack please, TASK=t1,]"],
+    ["with a full-width comma", "[A2A:ack task=t1， now]"],
+    ["after a full-width comma", "bob，【A2A:ack task=t1】"],
     ["with `id` for `task`", "[A2A:ack id=t1]"],
     ["with quotation marks", '[A2A:ack task="t1"]'],
     ["with the quotation marks of phones", "[A2A:ack task=“t1”]"],
@@ -233,7 +239,7 @@ describe("a body", () => {
   it("of chat is never taken for a marker", () => {
     expect(formatChat("[A2A:task id=t1]")).toBe("\\[A2A:task id=t1]");
     expect(formatChat("> x\nhelper: [A2A:task id=t1]")).toBe("> x\nhelper: \\[A2A:task id=t1]");
-    expect(formatChat("hello [A2A:task id=t1]")).toBe("hello [A2A:task id=t1]");
+    expect(formatChat("hello [A2A:task id=t1]")).toBe("hello \\[A2A:task id=t1]");
   });
 
   it.each([

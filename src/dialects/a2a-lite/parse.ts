@@ -1,7 +1,7 @@
 /** Decodes posts. */
 
 import { omitUndefined } from "../../model/json.ts";
-import { type Body, fromLine, readBody } from "./body.ts";
+import { type Body, fromLine, readBody, unescapeChat } from "./body.ts";
 import { isLineBreak, isSpace } from "./characters.ts";
 import { findMarker, type Marker, readMarker } from "./marker.ts";
 import { type LiteMessage, type LiteType, type ParsedPost, type Piece, STATES, TERMINAL_STATES } from "./message.ts";
@@ -37,14 +37,15 @@ export interface PostFormat {
 /** Never throws. Takes time in proportion to the length of the text. */
 export function parsePost(text: string, { singleLine = false }: PostFormat = {}): ParsedPost {
   const start = findMarker(text);
-  if (start === undefined) return { kind: "chat", text };
-  if (start.escapes > 0) return { kind: "chat", text: text.slice(0, start.at) + text.slice(start.at + 1) };
+  if (start === undefined || start.escapes > 0) return { kind: "chat", text: unescapeChat(text) };
   const marker = readMarker(text, start.at);
   if (typeof marker === "string") return { kind: "chat", text, problem: marker };
   const type = TYPES.find((known) => known === marker.type);
   if (type === undefined) return { kind: "chat", text, problem: `unknown type "${marker.type.slice(0, 40)}"` };
   const parameters = new Parameters(type, marker);
-  const rest = text.slice(startOfBody(text, marker.end));
+  const emphasis = text.slice(start.at - start.emphasis, start.at);
+  const end = text.startsWith(emphasis, marker.end) ? marker.end + emphasis.length : marker.end;
+  const rest = text.slice(startOfBody(text, end));
   try {
     const piece = parameters.piece();
     const message = parameters.message(readBody(singleLine ? fromLine(rest) : rest));

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cases } from "../../model/testing/exploring.ts";
 import type { Post } from "../../wire/channel.ts";
+import { normalizeText } from "./characters.ts";
 import type { LiteMessage, Piece } from "./message.ts";
 import { parsePost } from "./parse.ts";
 import { type Joined, PieceJoiner, splitChat, splitMessage } from "./pieces.ts";
@@ -125,8 +126,9 @@ describe("any message", () => {
   });
   const names = fc.array(fc.constantFrom("a.md", "b c.png", "茶.txt"), { maxLength: 8 });
 
-  function expectWhole(message: LiteMessage, limit: PostLimit, order: number): number {
-    const texts = splitMessage(message, "m1", limit);
+  function expectWhole(given: LiteMessage, limit: PostLimit, order: number): number {
+    const texts = splitMessage(given, "m1", limit);
+    const message = { ...given, body: normalizeText(given.body) };
     for (const text of texts) expect(sizeOf(text, limit)).toBeLessThanOrEqual(limit.max - (limit.reserve ?? 0));
     if (texts.length === 1) {
       expect(parsePost(texts[0] ?? "", limit)).toMatchObject({ kind: "message", message });

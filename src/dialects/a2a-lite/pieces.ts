@@ -3,6 +3,7 @@
 import { omitUndefined } from "../../model/json.ts";
 import type { Clock } from "../../model/ports.ts";
 import type { Post, PostFile } from "../../wire/channel.ts";
+import { normalizeText } from "./characters.ts";
 import { formatChat, formatMessage } from "./format.ts";
 import type { LiteMessage, Piece } from "./message.ts";
 import { MAX_PIECES, type PostLimit, roomIn, sizeOf, splitText } from "./split-text.ts";
@@ -29,7 +30,7 @@ export function splitMessage(message: LiteMessage, mid: string, limit: PostLimit
   };
   const heads = [message, { ...message, others: {} }];
   const head = heads.find((candidate) => roomBeside(candidate, MAX_PIECES) >= MIN_ROOM) ?? continuation;
-  const body = cutOff(message.body.toWellFormed());
+  const body = cutOff(normalizeText(message.body));
   for (let of = 9; ; of = of * 10 + 9) {
     const format = (part: number, content: Content, pieces = of) => {
       return formatMessage({ ...(part === 1 ? head : continuation), ...content }, { mid, part, of: pieces }, limit);
@@ -89,12 +90,13 @@ function addAttachments(
 
 /** Plain chat in posts; where a post is one line, one for each line that is not empty. */
 export function splitChat(text: string, limit: PostLimit): readonly string[] {
-  const paragraphs = limit.singleLine === true ? text.split(/[\r\n]+/).filter((line) => line.trim() !== "") : [text];
+  const whole = normalizeText(text);
+  const paragraphs = limit.singleLine === true ? whole.split("\n").filter((line) => line.trim() !== "") : [whole];
   const posts: string[] = [];
-  const room = roomIn(limit) - 1;
+  const room = roomIn(limit);
   for (const paragraph of paragraphs) {
     // Its backslashes are not escaped, so it is measured as if there were several lines.
-    for (const piece of splitText(paragraph.toWellFormed(), room, room, { ...limit, singleLine: false })) {
+    for (const piece of splitText(paragraph, room, room, { ...limit, singleLine: false })) {
       if (posts.length === MAX_PIECES) return posts;
       const post = formatChat(piece.trim());
       if (post !== "") posts.push(post);

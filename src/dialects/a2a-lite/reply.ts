@@ -8,6 +8,7 @@ import { ChannelError, type DraftFile, type Post } from "../../wire/channel.ts";
 import type { CarrierHost } from "../carrier.ts";
 import type { DialectTools } from "../contract.ts";
 import { toPublicError } from "../shared/errors.ts";
+import type { Admission } from "./admission.ts";
 import type { Conversations, KnownTask } from "./conversations.ts";
 import type { Address, LiteMessage, Outgoing } from "./message.ts";
 import type { ChannelEntry } from "./options.ts";
@@ -27,6 +28,7 @@ export interface ServingTools {
   readonly tools: DialectTools;
   readonly outbox: ChannelOutbox;
   readonly conversations: Conversations;
+  readonly admission: Admission;
 }
 
 /** Where the answer to a message goes, and what it is about: the address of its delivery. */
@@ -214,9 +216,10 @@ export class Replies {
     signal?: AbortSignal,
     edits?: string,
   ): Promise<string> {
-    const { conversations, outbox } = this.#tools;
+    const { admission, conversations, outbox } = this.#tools;
     const { known, ...to } = address;
     const { id } = await outbox.send({ to, content, ...omitUndefined({ files, key, edits }) }, signal);
+    if (typeof content === "string") admission.noteAnswer(to.peer.id);
     await conversations.putPost(to.room, id, known);
     return id;
   }

@@ -7,7 +7,6 @@ import type { Message } from "../../model/message.ts";
 import { isInterrupted, isTerminal, type Task } from "../../model/task.ts";
 import { ChannelError, type DraftFile, type Participant, type Post } from "../../wire/channel.ts";
 import { toPublicError } from "../shared/errors.ts";
-import type { Admission } from "./admission.ts";
 import { toCardMessage } from "./card.ts";
 import { type Conversations, digest, type KnownTask, placeOf } from "./conversations.ts";
 import { decodeBody } from "./decode.ts";
@@ -35,7 +34,6 @@ type Asked =
   | { readonly kind: "chat"; readonly text: string };
 
 interface ChannelServerOptions extends ServingTools {
-  readonly admission: Admission;
   readonly replies: Replies;
 }
 
@@ -81,7 +79,7 @@ export class ChannelServer {
     if (await this.#conversations.wasServed(post)) return;
     if (verdict === "serve") {
       await this.#answer(asked, received, self).catch((error: unknown) => this.#refuse(asked, post, reasonOf(error)));
-    } else this.#refuse(asked, post, verdict.notice);
+    } else this.#refuse(asked, post, verdict.notice, verdict.forBots);
     await this.#conversations.putServed(post);
   }
 
@@ -270,7 +268,7 @@ export class ChannelServer {
     }
   }
 
-  #refuse(asked: Asked, post: Post, reason: string): void {
+  #refuse(asked: Asked, post: Post, reason: string, forBots = false): void {
     const theirs =
       asked.kind === "task"
         ? asked.message.id
@@ -280,7 +278,7 @@ export class ChannelServer {
     if (theirs !== undefined)
       this.#send(post, { ...NOTHING, type: "status", task: theirs, state: "rejected", body: reason });
     // A bot would answer it.
-    else if (!post.sender.bot) this.#send(post, reason);
+    else if (!post.sender.bot || forBots) this.#send(post, reason);
   }
 
   #sendCard(post: Post, self: Participant): void {
@@ -352,7 +350,7 @@ function isNamed({ parsed, post }: Received, self: Participant): boolean {
 
 /** Where mentions are only text, `name: [A2A:…` is for the participant of that name. */
 function nameBeforeMarker(text: string): string | undefined {
-  const before = text.slice(0, findMarker(text)?.at).trimEnd();
+  const before = text.slice(0, findMarker(text)?.at).replace(/[*_\s]*$/, "");
   return NAME_ALONE.exec(before.slice(before.lastIndexOf("\n") + 1).trimStart())?.[1];
 }
 

@@ -1,6 +1,6 @@
 /** Cuts texts where people would: between lines, else between words, else between graphemes. */
 
-import { isInvisible, isLineBreak, isSpace } from "./characters.ts";
+import { foldWidth, isLineBreak, isSpace } from "./characters.ts";
 
 export interface PostLimit {
   readonly max: number;
@@ -51,18 +51,16 @@ function endOfPiece(text: string, start: number, max: number, limit: PostLimit):
 /** How much of the text fits as it is written: with the escapes of lines, and of a single line. */
 function endOfFit(text: string, start: number, max: number, { singleLine = false, unit }: PostLimit): number {
   let size = 0;
-  let startsLine = true;
   for (let at = start; at < text.length; ) {
     const code = text.codePointAt(at) ?? 0;
     const length = code > 0xffff ? 2 : 1;
     size += unit === "bytes" ? utf8Length(code) : length;
     if (singleLine && isEscapedInLine(code)) size++;
-    if (startsLine && isOpen(code)) size += singleLine ? 2 : 1;
+    if (isOpen(code)) size += singleLine ? 2 : 1;
     if (size > max) {
       if (at === start) throw new RangeError("The marker leaves no room for text in a post of this network.");
       return at;
     }
-    startsLine = code === 0x0a || (startsLine && (isSpace(code) || isInvisible(code) || code === 0x5c));
     at += length;
   }
   return text.length;
@@ -75,7 +73,7 @@ function utf8Length(code: number): number {
 }
 
 function isOpen(code: number): boolean {
-  return code === 0x5b || code === 0xff3b;
+  return foldWidth(code) === 0x5b;
 }
 
 function isEscapedInLine(code: number): boolean {

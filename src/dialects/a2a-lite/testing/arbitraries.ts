@@ -74,6 +74,7 @@ const fragment = fc.constantFrom(
     "\0",
     "\u0085",
   ],
+  ...["\v", "\f", "\u0007", "\ufffe", "\uffff", "\u030a", "【A2A：", "】", "**[A2A:", "**", "* ", "，"],
   ...["\ud83d", "\ude00", "id=1", "state=working", "part=1/2", "mid=m", "hops=9", "__proto__"],
 );
 
