@@ -1,9 +1,10 @@
 import { ProtocolError } from "../model/errors.ts";
 import { LogEntry, type TaskArtifactUpdate, type TaskEvent } from "../model/event.ts";
 import { FoldError, TaskFold } from "../model/fold.ts";
-import { isPlainText, jsonSize, type Part } from "../model/message.ts";
+import { isPlainText, type Part } from "../model/message.ts";
+import { artifactSize, partSize } from "../model/size.ts";
 import { statusText } from "../model/status-texts.ts";
-import type { Artifact, Task } from "../model/task.ts";
+import { type Artifact, type Task, withParts } from "../model/task.ts";
 
 /** Characters of the artifacts of one task, roughly. */
 const MAX_SIZE = 16 * 1024 * 1024;
@@ -23,7 +24,7 @@ export type ArtifactChange = Pick<TaskArtifactUpdate, "artifact" | "append" | "l
 export class Collector {
   #fold: TaskFold | undefined;
   #events = 0;
-  readonly #sizes = new Map<string, number>();
+  readonly #sizes = new Map<string, ArtifactExtent>();
   #size = 0;
 
   /** Events so far. */
@@ -75,10 +76,14 @@ export class Collector {
 
   #measure({ artifact, append }: { readonly artifact: Artifact; readonly append?: boolean }): void {
     const { artifactId, parts } = artifact;
-    const before = this.#sizes.get(artifactId) ?? 0;
-    const after = append === true && before > 0 ? before + sizeOfChunk(parts) : sizeOfParts(parts);
+    const before = this.#sizes.get(artifactId) ?? NO_EXTENT;
+    const beside = artifactSize(withParts(artifact, []), false);
+    const after =
+      append === true && before !== NO_EXTENT
+        ? { parts: before.parts + sizeOfChunk(parts), beside: Math.max(before.beside, beside) }
+        : { parts: sizeOfParts(parts), beside };
     this.#sizes.set(artifactId, after);
-    this.#size += after - before;
+    this.#size += after.parts + after.beside - before.parts - before.beside;
     if (this.#size > MAX_SIZE) throw new UnusableAnswerError(statusText("answerTooLong", MAX_SIZE));
   }
 }
@@ -89,22 +94,19 @@ function describe({ refusal }: FoldError): string {
   return statusText("taskStateWrong");
 }
 
-const PART_SIZE = 64;
-const ARTIFACT_SIZE = 256;
+/** Bytes of the parts, and of all beside them: its names and metadata, which a later chunk replaces. */
+interface ArtifactExtent {
+  readonly parts: number;
+  readonly beside: number;
+}
 
-/** Empty parts count too, so that a bound on the size is one on the number. */
-export function sizeOfParts(parts: readonly Part[]): number {
-  return parts.reduce((size, part) => size + PART_SIZE + sizeOfPart(part), ARTIFACT_SIZE);
+const NO_EXTENT: ArtifactExtent = { parts: 0, beside: 0 };
+
+function sizeOfParts(parts: readonly Part[]): number {
+  return parts.reduce((size, part) => size + partSize(part), 0);
 }
 
 /** Chunks of text become one part, however many they are. */
 function sizeOfChunk(parts: readonly Part[]): number {
-  return parts.reduce((size, part) => size + (isPlainText(part) ? 0 : PART_SIZE) + sizeOfPart(part), 0);
-}
-
-function sizeOfPart(part: Part): number {
-  const beside = part.metadata === undefined ? 0 : jsonSize(part.metadata);
-  if ("text" in part) return beside + part.text.length;
-  if ("raw" in part) return beside + part.raw.length;
-  return beside + ("url" in part ? part.url.length : jsonSize(part.data));
+  return parts.reduce((size, part) => size + (isPlainText(part) ? part.text.length : partSize(part)), 0);
 }

@@ -7,18 +7,17 @@ import {
   isRawPart,
   isTextPart,
   isUrlPart,
-  jsonSize,
   type Message,
-  messageSize,
   type Part,
   type RawPart,
   type UrlPart,
 } from "../model/message.ts";
 import type { CallContext, SendInput } from "../model/operation.ts";
+import { messageSize, metadataSize } from "../model/size.ts";
 import type { OwnerLoads } from "./concurrency.ts";
 import type { EngineLimits } from "./options.ts";
 import type { ServedAgent } from "./runs/runner.ts";
-import { partSize } from "./runs/validate-output.ts";
+import { isLonger } from "./runs/validate-output.ts";
 import type { QueuedTurn } from "./tasks/live-task.ts";
 
 /** What came with a message. */
@@ -118,7 +117,7 @@ export function checkCapacity(
 
 /** What a message takes up from when it is accepted until its task is no longer worked on. */
 export function inputSize({ message, metadata }: SendInput): number {
-  return messageSize(message) + (metadata === undefined ? 0 : jsonSize(metadata));
+  return messageSize(message) + metadataSize(metadata);
 }
 
 export function checkBytes(loads: OwnerLoads, { caller }: CallContext, bytes: number, limits: EngineLimits): void {
@@ -157,7 +156,7 @@ export function checkParts(profile: AgentProfile, message: Message, limits: Inpu
 function checkSize(field: string, part: Part, { part: longestPart, file: largestFile }: InputLimits): void {
   if (isRawPart(part)) {
     if (decodedSize(part.raw) > largestFile) throw invalidParams(field, `a file of more than ${largestFile} bytes`);
-  } else if (!isDataPart(part) && partSize(part) > longestPart) {
+  } else if (!isDataPart(part) && isLonger(part, longestPart)) {
     throw invalidParams(field, `longer than ${longestPart} characters`);
   }
 }

@@ -1,6 +1,7 @@
 import { statusText } from "../model/status-texts.ts";
 import { isTerminal } from "../model/task.ts";
 import type { Lease, TaskHead, Wakeup } from "../store/contract.ts";
+import type { Agent } from "./agent.ts";
 import { toStoredTurn } from "./incoming-message.ts";
 import { leaseLostError } from "./node-lease.ts";
 import type { NodeReport } from "./node-report.ts";
@@ -221,19 +222,20 @@ export class Recovery {
     const { head } = lease;
     const served = this.#agents.get(head.agent);
     if (served === undefined) return;
+    // A run that was still waiting for its agent has done nothing yet: taking it up repeats nothing.
+    const first = head.attempt <= 1;
+    if (!first && !head.cancelRequested && this.#runner.get(head.id) === undefined) {
+      const reason = this.#whyNotResumed(served.agent, head.attempt);
+      if (reason !== undefined && (await this.#fail(lease, reason))) return;
+    }
     const live = await this.#runner.tasks.adopt(served, lease, (until) => this.#openTurns(head, until));
     if (live === undefined) return;
     if (head.cancelRequested) {
       this.#runner.cancel(live);
       return;
     }
-    // A run that was still waiting for its agent has done nothing yet: taking it up repeats nothing.
-    const first = head.attempt <= 1;
-    const { crashText = statusText("processStopped"), onCrash } = served.agent;
-    if (!first && (onCrash === "fail" || head.attempt > this.#context.limits.attempts)) {
-      this.#context.meter.count("runs_failed_by_crash");
-      this.#context.log.warn({ task: head.id, agent: head.agent }, "A task was cut off by a crash and is failed.");
-      const reason = onCrash === "fail" ? crashText : statusText("processStoppedOften", head.attempt - 1);
+    const reason = first ? undefined : this.#whyNotResumed(served.agent, head.attempt);
+    if (reason !== undefined) {
       live.end("TASK_STATE_FAILED", textDraft(reason));
       return;
     }
@@ -243,6 +245,18 @@ export class Recovery {
       live.pushStatus("TASK_STATE_WORKING", undefined, { attempt: head.attempt });
     }
     this.#runner.start(live);
+  }
+
+  #whyNotResumed({ crashText = statusText("processStopped"), onCrash }: Agent, attempt: number): string | undefined {
+    if (onCrash === "fail") return crashText;
+    return attempt > this.#context.limits.attempts ? statusText("processStoppedOften", attempt - 1) : undefined;
+  }
+
+  /** Without reading the task, which may be what ended the processes before. */
+  #fail({ head, fence }: Lease, reason: string): Promise<boolean> {
+    this.#context.meter.count("runs_failed_by_crash");
+    this.#context.log.warn({ task: head.id, agent: head.agent }, "A task was cut off by a crash and is failed.");
+    return this.#runner.tasks.failStored({ ...head, fence }, reason);
   }
 
   /** The messages from the interrupted turn up to where the task was taken up, in order; later ones follow by themselves. */

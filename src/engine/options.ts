@@ -48,7 +48,7 @@ export interface EngineLimits {
   readonly file: number;
   /** Media types that files in messages may have, as `type/subtype` or `type/*`, whichever agent they are for. Absent: any. */
   readonly mediaTypes: readonly string[] | undefined;
-  /** Characters a task may write while it is worked on here; a run that writes more fails. */
+  /** Bytes that are kept of one task, its messages, names and metadata included, roughly; a run that adds more fails. */
   readonly task: number;
   /** How often a crash of the process is forgiven to one task. */
   readonly attempts: number;
@@ -100,6 +100,8 @@ export interface EngineOptions {
   readonly monitor?: RunMonitor;
   readonly limits?: Partial<EngineLimits>;
   readonly times?: Partial<EngineTimes>;
+  /** Bytes that are kept of all tasks under way here, roughly; beyond it the large ones fail. Default: no limit. */
+  readonly liveBytes?: number;
   /** False refuses push notification configs. Default: true. */
   readonly push?: boolean;
   /** Sends push notifications; without one they wait for an engine that has one. */
@@ -164,6 +166,7 @@ export interface EngineContext {
   readonly monitor: RunMonitor;
   readonly limits: EngineLimits;
   readonly times: EngineTimes;
+  readonly liveBytes: number;
   readonly push: boolean;
   readonly random: () => number;
   readonly pushSender: PushSender | undefined;
@@ -189,6 +192,7 @@ export function toEngineContext(options: EngineOptions): EngineContext {
     monitor: options.monitor ?? NO_MONITOR,
     limits: toLimits(options.limits),
     times,
+    liveBytes: options.liveBytes ?? Number.POSITIVE_INFINITY,
     push: options.push ?? true,
     random: options.random ?? (() => 0.5),
     pushSender: options.pushSender,

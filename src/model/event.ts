@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "./json.ts";
 import type { Message, Part } from "./message.ts";
+import { eventSize, messageSize } from "./size.ts";
 import type { Artifact, Task, TaskState, TaskStatus } from "./task.ts";
 
 export interface TaskStatusUpdate {
@@ -159,6 +160,12 @@ export class LogEntry {
       this.#event = undefined;
     }
     return this.#frame === undefined ? this.#json : this.#frame.before + this.#json + this.#frame.after;
+  }
+
+  /** Bytes that it takes up, roughly; whichever form is there is measured. */
+  get size(): number {
+    const size = this.#event === undefined ? this.json.length : eventSize(this.#event);
+    return this.received === undefined ? size : size + messageSize(this.received);
   }
 
   /** The state this entry brought the task to, if it is about state. Chunks read from disk are not parsed for it. */

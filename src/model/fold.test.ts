@@ -4,7 +4,8 @@ import { LogEntry, type TaskEvent } from "./event.ts";
 import { EXTENSIONS } from "./extensions.ts";
 import { FoldError, fold, TaskFold } from "./fold.ts";
 import type { JsonObject } from "./json.ts";
-import { type Message, messageSize, textOf } from "./message.ts";
+import { type Message, textOf } from "./message.ts";
+import { messageSize } from "./size.ts";
 import { isTerminal, isTransitionAllowed, TASK_STATES } from "./task.ts";
 import { anyEvent, CONTEXT, ID, legalLog, message } from "./testing/events.ts";
 

@@ -1,7 +1,8 @@
 import type { LogEntry, TaskArtifactUpdate, TaskEvent, TaskStatusUpdate } from "./event.ts";
 import { EXTENSIONS } from "./extensions.ts";
 import type { JsonObject } from "./json.ts";
-import { isPlainText, type Message, messageSize, type Part } from "./message.ts";
+import { isPlainText, type Message, type Part } from "./message.ts";
+import { messageSize } from "./size.ts";
 import { type Artifact, isTerminal, isTransitionAllowed, type Task, type TaskStatus, withParts } from "./task.ts";
 
 type FoldRefusal = "no-task-yet" | "second-task" | "terminal" | "illegal-transition" | "other-task" | "gap";

@@ -8,7 +8,8 @@ export const STATUS_TEXTS = {
   deadlinePassed: "The caller's deadline passed before the agent finished.",
   agentDidNotReturn: "The agent did not return and was ended.",
   agentDidNotStop: "The agent did not stop in time and was ended.",
-  taskTooLong: "The agent wrote more than {} characters.",
+  taskTooLong: "The agent wrote more than {} bytes.",
+  tasksTooLarge: "The unfinished tasks of this server take up too much memory, and this is one of the largest.",
   partTooLong: "The agent made a part of more than {} characters.",
   processStopped: "The process that ran this task stopped before the task was finished.",
   processStoppedUnasked:

@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { getHeapStatistics } from "node:v8";
 import { bindDirectory, type RunServices } from "../agents/directory.ts";
 import { createAgentChooser, type FindAgents } from "../agents/remote/found-agents.ts";
 import { startThread } from "../agents/threads.ts";
@@ -238,6 +239,9 @@ interface EngineParts {
   readonly closing: CloseStack;
 }
 
+/** Of the heap, that what is kept of tasks under way may take up: while it is written, it takes up twice as much. */
+const MAX_HEAP_SHARE = 1 / 4;
+
 /** The engine with its store and push sender; not started. */
 async function openEngine(settings: ServerSettings, parts: EngineParts) {
   const { log, limits, times, monitor = NO_MONITOR } = settings;
@@ -267,6 +271,7 @@ async function openEngine(settings: ServerSettings, parts: EngineParts) {
       ...push.engine,
       onPushAttempt: (tried) => audit?.record(toDeliveryRecord(tried)),
       limits: { ...limits, ...push.limits },
+      liveBytes: MAX_HEAP_SHARE * getHeapStatistics().heap_size_limit,
       times: { ...times, ...push.times },
     },
     new Map(Object.entries(settings.agents)),

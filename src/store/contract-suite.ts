@@ -104,7 +104,8 @@ function describeReopening(open: () => Promise<TaskStore>, reopen: (store: TaskS
       await accept(before, { ...put, delivery: registration("one") }, { ...put, delivery: registration("two") });
       await accept(before, { kind: "record-put", space: "logins", key: "one", value: "1" });
       const view = async (store: TaskStore) => ({
-        head: await store.head(running),
+        // What only the log has of an open task may be counted later.
+        head: { ...(await store.head(running)), bytes: 0 },
         snapshots: await Promise.all([running, ended, compacted].map((id) => store.snapshot(id, EVERYTHING))),
         log: await readAll(store, running),
         memory: await store.memory(running),

@@ -212,6 +212,8 @@ export interface TaskHead extends Scope {
   /** Runs begun for the current turn; 0 while the first waits in line. */
   readonly attempt: number;
   readonly cancelRequested: boolean;
+  /** What its log or snapshot takes up, roughly. */
+  readonly bytes: number;
   readonly dialect: string;
   readonly createdAt: number;
 }

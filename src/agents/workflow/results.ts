@@ -2,10 +2,10 @@
 
 import type { JsonObject, JsonValue } from "../../model/json.ts";
 import { isDataPart, type Part, textOf } from "../../model/message.ts";
+import { artifactSize, messageSize } from "../../model/size.ts";
 import type { Artifact } from "../../model/task.ts";
 import { checkOutput } from "../../workflow/output-schema.ts";
 import type { Scope, StepResult, StepState } from "../../workflow/plan.ts";
-import { sizeOfParts } from "../collector.ts";
 
 /** How a step ended. Stored as it is. */
 export interface StepOutcome {
@@ -23,7 +23,7 @@ export interface StepOutcome {
 export const MAX_RUN_SIZE = 64 * 1024 * 1024;
 
 export function sizeOfOutcome({ artifacts, message = [] }: StepOutcome): number {
-  return artifacts.reduce((size, { parts }) => size + sizeOfParts(parts), sizeOfParts(message));
+  return artifacts.reduce((size, artifact) => size + artifactSize(artifact, false), messageSize({ parts: message }));
 }
 
 /** What a step returned: its artifacts, or the message of an agent that made none. */

@@ -113,7 +113,7 @@ export class FollowUps {
     try {
       checkBytes(this.#tasks.ownerLoads, call, fold.historySize + bytes, limits);
     } catch (error) {
-      this.#tasks.park(fold);
+      this.#tasks.park(fold, head.bytes);
       throw error;
     }
     const { fence } = head;

@@ -7,7 +7,6 @@ import { toRequestDetails } from "../incoming-message.ts";
 import type { EngineContext } from "../options.ts";
 import { DuplicateSend, toScope } from "../request-identity.ts";
 import type { Runner, ServedAgent } from "../runs/runner.ts";
-import { statusEvent, textDraft } from "../tasks/task-events.ts";
 import type { StoredSend } from "./existing-task.ts";
 import { claimOf, type IncomingSend } from "./incoming-send.ts";
 
@@ -65,14 +64,7 @@ export class Placement {
     if (head?.node !== undefined || head?.number !== number || STATE_CLASS[head.status.state] !== "active") return;
     // By now it can run here, where the next look for work finds it.
     if (!this.#runner.runsElsewhere(served)) return;
-    const event = statusEvent(this.#context, head, "TASK_STATE_FAILED", textDraft(statusText("peerNotConnected")));
-    const { status } = event.statusUpdate;
-    const entries = [LogEntry.of(number + 1, event)];
-    const { ok } = await this.#runner.committer.write({
-      ...{ kind: "append", id, expect: number, fence: head.fence },
-      ...{ entries, status },
-    });
-    if (ok) this.#context.store.wakeups.publish({ log: [id] });
+    await this.#runner.tasks.failStored(head, statusText("peerNotConnected"));
   }
 }
 

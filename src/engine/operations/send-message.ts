@@ -174,6 +174,7 @@ export class SendHandler {
         fence: 1,
         attempt: 1,
         turn: 1,
+        bytes: 0,
         origin: "new",
         visible,
         notifyAfterMs,

@@ -1,4 +1,5 @@
 import type { Message, Part } from "../../model/message.ts";
+import { artifactSize, metadataSize, statusSize } from "../../model/size.ts";
 import { statusText } from "../../model/status-texts.ts";
 import { type Artifact, isInterrupted, isTerminal, withParts } from "../../model/task.ts";
 import type { Agent, AgentEvent, AgentRun, ArtifactDraft, MessageDraft } from "../agent.ts";
@@ -8,7 +9,7 @@ import type { LiveTask } from "../tasks/live-task.ts";
 import { agentMessage, artifactEvent, textDraft } from "../tasks/task-events.ts";
 import { NO_EXTRAS } from "../tasks/task-write.ts";
 import type { RunningTurn } from "./running-turn.ts";
-import { measureParts, OutputLimitError, validateArtifact, validateState } from "./validate-output.ts";
+import { checkParts, OutputLimitError, validateArtifact, validateState } from "./validate-output.ts";
 
 /** How a turn ended: the log says the rest. `message`: the agent answered before it gave any other sign. */
 type TurnResult = { readonly kind: "events" } | { readonly kind: "message"; readonly message: Message };
@@ -140,7 +141,7 @@ export class TurnRun implements CommitParticipant {
     const extras = event.checkpoint === undefined ? NO_EXTRAS : { request: { checkpoint: event.checkpoint } };
     if ("status" in event) {
       if (this.#announced && this.#signs === 1 && isBareWorking(event)) return;
-      if (event.message !== undefined) this.#count(event.message.parts);
+      this.#count(event.message?.parts, statusSize(event.message) + metadataSize(event.metadata));
       const completesEarly = event.status === "TASK_STATE_COMPLETED" && this.#live.openTurns > 1;
       // A message that was accepted meanwhile must still be answered, so the task continues.
       const state = completesEarly ? "TASK_STATE_WORKING" : validateState(event.status);
@@ -148,11 +149,11 @@ export class TurnRun implements CommitParticipant {
       return;
     }
     const artifact = this.#toArtifact(event.artifact);
-    this.#count(artifact.parts);
     if (this.#live.state === "TASK_STATE_SUBMITTED") this.#beginWork();
     const begun = this.#begun?.has(artifact.artifactId) === true;
     const continues =
       event.append === true && (begun || (this.#continuesOutput() && this.#live.fold.hasArtifact(artifact.artifactId)));
+    this.#count(artifact.parts, artifactSize(artifact, continues) + metadataSize(event.metadata));
     if (!begun) this.#begin(artifact.artifactId);
     this.#live.push(artifactEvent(this.#live, artifact, continues, event.lastChunk === true, event.metadata), extras);
   }
@@ -162,10 +163,11 @@ export class TurnRun implements CommitParticipant {
     return this.#live.attempt === 1 || this.#turn.checkpoint !== undefined;
   }
 
-  #count(parts: readonly Part[]): void {
-    const { part, task } = this.#context.limits;
-    if (this.#live.countWritten(measureParts(parts, part)) > task)
-      throw new OutputLimitError(statusText("taskTooLong", task));
+  /** Before it is kept: `bytes` are those that the task grows by. */
+  #count(parts: readonly Part[] | undefined, bytes: number): void {
+    if (parts !== undefined) checkParts(parts, this.#context.limits.part);
+    const refusal = this.#live.grow(bytes);
+    if (refusal !== undefined) throw new OutputLimitError(refusal);
   }
 
   #begin(artifactId: string): void {

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "../../model/json.ts";
 import type { Part } from "../../model/message.ts";
+import { jsonSize } from "../../model/size.ts";
 import { statusText } from "../../model/status-texts.ts";
 import { TASK_STATES } from "../../model/task.ts";
 import type { AgentState, ArtifactDraft, MessageDraft } from "../agent.ts";
@@ -49,21 +50,21 @@ export class OutputLimitError extends Error {
   override readonly name = "OutputLimitError";
 }
 
-/** Characters of all parts together; refuses a part that alone is too long. */
-export function measureParts(parts: readonly Part[], longest: number): number {
-  let sum = 0;
+/** Refuses a part that alone is too long. */
+export function checkParts(parts: readonly Part[], longest: number): void {
   for (const part of parts) {
-    const size = partSize(part);
-    if (size > longest) throw new OutputLimitError(statusText("partTooLong", longest));
-    sum += size;
+    if (isLonger(part, longest)) throw new OutputLimitError(statusText("partTooLong", longest));
   }
-  return sum;
 }
 
-export function partSize(part: Part): number {
-  if ("text" in part) return part.text.length;
-  if ("raw" in part) return part.raw.length;
-  return "url" in part ? part.url.length : JSON.stringify(part.data).length;
+/** An escaped character is six in JSON, and a value with all that is around it less than six times its size. */
+const MAX_JSON_FACTOR = 6;
+
+/** Whether the content of a part has more characters. */
+export function isLonger(part: Part, characters: number): boolean {
+  if (!("data" in part)) return contentOf(part).length > characters;
+  if (jsonSize(part.data) * MAX_JSON_FACTOR <= characters) return false;
+  return JSON.stringify(part.data).length > characters;
 }
 
 function validateParts(parts: readonly Part[]): readonly Part[] {
@@ -88,7 +89,7 @@ function hasOneContent(part: Part): boolean {
   return Number("text" in part) + Number("raw" in part) + Number("url" in part) + Number("data" in part) === 1;
 }
 
-function contentOf(part: Exclude<Part, { data: JsonValue }>): unknown {
+function contentOf(part: Exclude<Part, { data: JsonValue }>): string {
   if ("text" in part) return part.text;
   return "raw" in part ? part.raw : part.url;
 }

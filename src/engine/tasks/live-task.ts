@@ -2,6 +2,7 @@ import type { Caller } from "../../model/caller.ts";
 import type { LogEntry } from "../../model/event.ts";
 import type { JsonObject, JsonValue } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
+import { statusText } from "../../model/status-texts.ts";
 import { isTerminal, STATE_CLASS, type TaskState } from "../../model/task.ts";
 import type { MessageDraft } from "../agent.ts";
 import { toStoredTurn } from "../incoming-message.ts";
@@ -37,6 +38,8 @@ export interface LiveTaskKeeper {
   onCommitted(task: LiveTask, entries: readonly LogEntry[]): void;
   onRefused(task: LiveTask, result: RefusedWrite, repeated: boolean): void;
   onLost(task: LiveTask): void;
+  /** The task is about to take up that much more; returns why it must not. */
+  grow(task: LiveTask, bytes: number): string | undefined;
 }
 
 /** A task this node runs: its log, the messages that wait for their turn, and what its callers wait for. */
@@ -199,6 +202,13 @@ export class LiveTask extends TaskLog {
       if (this.lostError !== undefined) throw this.lostError;
       await this.waiters().waitFor("settled");
     }
+  }
+
+  /** Counts what is about to be kept of it; returns why that is too much. */
+  grow(bytes: number): string | undefined {
+    this.countBytes(bytes);
+    const { task } = this.context.limits;
+    return this.bytes > task ? statusText("taskTooLong", task) : this.#keeper.grow(this, bytes);
   }
 
   onLost(listener: () => void): void {

@@ -1,7 +1,9 @@
 import { ProtocolError, taskIdTaken, taskNotFound } from "../../model/errors.ts";
-import type { LogEntry } from "../../model/event.ts";
+import { LogEntry } from "../../model/event.ts";
 import { TaskFold } from "../../model/fold.ts";
-import { type Message, messageSize } from "../../model/message.ts";
+import type { Message } from "../../model/message.ts";
+import { messageSize } from "../../model/size.ts";
+import { statusText } from "../../model/status-texts.ts";
 import { isTerminal } from "../../model/task.ts";
 import { TransientMap } from "../../model/transient.ts";
 import type { Lease, Scope, TaskHead } from "../../store/contract.ts";
@@ -14,6 +16,7 @@ import { Committer, type RefusedWrite } from "./committer.ts";
 import { LiveTask, type LiveTaskKeeper, type LiveTaskOptions, type QueuedTurn } from "./live-task.ts";
 import { LogReaders } from "./log-readers.ts";
 import { ParkedTasks } from "./parked-tasks.ts";
+import { statusEvent, textDraft } from "./task-events.ts";
 
 /** Tasks asked about per beat, in turn. */
 const SWEEP_BATCH_SIZE = 500;
@@ -38,6 +41,8 @@ export class LiveTasks implements LiveTaskKeeper {
   readonly #live = new TransientMap<string, LiveTask>();
   readonly #parked = new ParkedTasks();
   readonly #duplicates = new WeakMap<Message, DuplicateSend>();
+  /** What is kept of all of them. */
+  #bytes = 0;
   #idle: (() => void)[] = [];
   #sweepPosition = 0;
 
@@ -74,6 +79,7 @@ export class LiveTasks implements LiveTaskKeeper {
     const live = new LiveTask(this.#context, this.committer, this, served, options);
     this.orphans.delete(live.id);
     this.#live.set(live.id, live);
+    this.#bytes += live.bytes;
     live.addMessageBytes(bytes);
     this.ownerLoads.add(live.owner, 1, live.messageBytes);
     return live;
@@ -99,6 +105,17 @@ export class LiveTasks implements LiveTaskKeeper {
     return live;
   }
 
+  /** Ends a task that is not live here, and may be too large to be read. False: something came between. */
+  async failStored(head: TaskHead, reason: string): Promise<boolean> {
+    const { id, fence, number } = head;
+    const event = statusEvent(this.#context, head, "TASK_STATE_FAILED", textDraft(reason));
+    const entries = [LogEntry.of(number + 1, event)];
+    const { status } = event.statusUpdate;
+    const { ok } = await this.committer.write({ kind: "append", id, expect: number, fence, entries, status });
+    if (ok) this.#context.store.wakeups.publish({ log: [id] });
+    return ok;
+  }
+
   /** Counts a message against the owner of a task that runs here, until it no longer does. */
   addMessageBytes(live: LiveTask, bytes: number): void {
     if (this.#live.get(live.id) !== live) return;
@@ -107,8 +124,8 @@ export class LiveTasks implements LiveTaskKeeper {
   }
 
   /** Back to the tasks that wait for their caller. */
-  park(fold: TaskFold): void {
-    this.#parked.put(fold);
+  park(fold: TaskFold, bytes: number): void {
+    this.#parked.put(fold, bytes);
   }
 
   /** A stored task as it stands now. */
@@ -180,6 +197,14 @@ export class LiveTasks implements LiveTaskKeeper {
     } else this.#takeRefusal(live, result);
   }
 
+  /** Where too much is kept of all tasks, one that is smaller than most may still grow. */
+  grow(live: LiveTask, bytes: number): string | undefined {
+    if (this.#live.get(live.id) !== live) return undefined;
+    this.#bytes += bytes;
+    const isLarge = live.bytes * this.#live.size >= this.#bytes;
+    return isLarge && this.#bytes > this.#context.liveBytes ? statusText("tasksTooLarge") : undefined;
+  }
+
   onLost(live: LiveTask): void {
     // A database that was replaced by an older copy of it refuses what it still counts as this node's.
     const isForgotten = live.isLeased && (live.lostRefusal === "position" || live.lostRefusal === "fenced");
@@ -191,6 +216,7 @@ export class LiveTasks implements LiveTaskKeeper {
   drop(live: LiveTask): void {
     if (this.#live.get(live.id) !== live) return;
     this.#live.delete(live.id);
+    this.#bytes -= live.bytes;
     this.ownerLoads.add(live.owner, -1, -live.messageBytes);
     if (this.#live.size > 0) return;
     const idle = this.#idle;
@@ -200,7 +226,7 @@ export class LiveTasks implements LiveTaskKeeper {
 
   #close(live: LiveTask): void {
     const { state } = live.fold.status;
-    if (!isTerminal(state)) this.park(live.fold);
+    if (!isTerminal(state)) this.park(live.fold, live.bytes);
     this.drop(live);
     const ms = this.#context.clock.now() - live.startedAt;
     this.#context.log.info({ task: live.id, agent: live.agent, state, events: live.fold.number, ms }, "Task finished");

@@ -5,6 +5,8 @@ import type { Cursor, Wakeup } from "../../store/contract.ts";
 import type { EngineContext } from "../options.ts";
 
 const TAIL_LENGTH = 256;
+/** A reader that is behind by more reads the store. */
+const MAX_TAIL_BYTES = 8 * 1024 * 1024;
 const READ_LIMIT = 64;
 /** Idle topics looked at per sweep, in turn, so that ten thousand quiet readers cost next to nothing. */
 const SWEEP_BATCH_SIZE = 500;
@@ -14,6 +16,7 @@ interface Topic {
   readonly id: string;
   readonly readers: Set<LogReader>;
   tail: LogEntry[];
+  tailBytes: number;
 }
 
 /**
@@ -36,7 +39,7 @@ export class LogReaders {
   open(id: string, after: number, upToDate = false): LogReader {
     let topic = this.#topics.get(id);
     if (topic === undefined) {
-      topic = { id, readers: new Set(), tail: [] };
+      topic = { id, readers: new Set(), tail: [], tailBytes: 0 };
       this.#topics.set(id, topic);
       this.#sweepLater();
     }
@@ -50,7 +53,11 @@ export class LogReaders {
     const topic = this.#topics.get(id);
     if (topic === undefined || entries.length === 0) return;
     const last = topic.tail.at(-1);
-    if (last !== undefined && entries[0]?.number !== last.number + 1) topic.tail = [];
+    if (topic.tailBytes > MAX_TAIL_BYTES || (last !== undefined && entries[0]?.number !== last.number + 1)) {
+      topic.tail = [];
+      topic.tailBytes = 0;
+    }
+    for (const entry of entries) topic.tailBytes += entry.size;
     if (topic.tail.length === 0) topic.tail = entries.slice();
     else topic.tail.push(...entries);
     if (topic.tail.length > 2 * TAIL_LENGTH) topic.tail = topic.tail.slice(-TAIL_LENGTH);

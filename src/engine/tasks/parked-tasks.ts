@@ -1,7 +1,7 @@
 import type { TaskFold } from "../../model/fold.ts";
 
 const MAX_FOLDS = 1_000;
-/** Of all their messages together. */
+/** Of all of them together. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
@@ -9,13 +9,14 @@ const MAX_BYTES = 64 * 1024 * 1024;
  * again. Only good for the number the store names; anything else is forgotten.
  */
 export class ParkedTasks {
-  readonly #folds = new Map<string, TaskFold>();
+  readonly #folds = new Map<string, { readonly fold: TaskFold; readonly bytes: number }>();
   #bytes = 0;
 
-  put(fold: TaskFold): void {
+  /** `bytes`: what is kept of the task. */
+  put(fold: TaskFold, bytes: number): void {
     this.#remove(fold.id);
-    this.#folds.set(fold.id, fold);
-    this.#bytes += fold.historySize;
+    this.#folds.set(fold.id, { fold, bytes });
+    this.#bytes += bytes;
     for (const oldest of this.#folds.keys()) {
       if (this.#folds.size <= MAX_FOLDS && this.#bytes <= MAX_BYTES) return;
       this.#remove(oldest);
@@ -28,10 +29,10 @@ export class ParkedTasks {
   }
 
   #remove(id: string): TaskFold | undefined {
-    const fold = this.#folds.get(id);
-    if (fold === undefined) return undefined;
+    const known = this.#folds.get(id);
+    if (known === undefined) return undefined;
     this.#folds.delete(id);
-    this.#bytes -= fold.historySize;
-    return fold;
+    this.#bytes -= known.bytes;
+    return known.fold;
   }
 }

@@ -20,7 +20,7 @@ import {
 } from "./task-write.ts";
 
 /** One write of the store holds up all others: what waits for it is bounded in size, not only in number. */
-const MAX_PENDING_CHARACTERS = 4 * 1024 * 1024;
+const MAX_PENDING_BYTES = 4 * 1024 * 1024;
 
 export interface TaskLogOptions extends Omit<Scope, "agent"> {
   readonly id: string;
@@ -29,6 +29,8 @@ export interface TaskLogOptions extends Omit<Scope, "agent"> {
   readonly fold: TaskFold;
   readonly fence: number;
   readonly turn: number;
+  /** What the store keeps of it already. */
+  readonly bytes: number;
   /** Where the task comes from: new and not yet written, parked in the store without a lease, or leased already. */
   readonly origin: "new" | "parked" | "leased";
   /** Until then no webhook is sent events of the task, which may still be taken back. */
@@ -59,9 +61,10 @@ export abstract class TaskLog implements Scope, Committable {
   #origin: TaskLogOptions["origin"];
   #closed = false;
   #loss: Error | undefined;
-  #writtenCharacters = 0;
-  /** `#writtenCharacters` when the events before were handed to the store. */
-  #writtenTaken = 0;
+  /** Bytes of all that is kept of the task, what waits to be written included. */
+  #bytes: number;
+  /** `#bytes` when the events before were handed to the store. */
+  #bytesTaken: number;
   #releaseNext = false;
   /** What the next write has to say of the run: that it waits in line (false), or that it begins (true). */
   #beginsNext: boolean | undefined;
@@ -96,6 +99,8 @@ export abstract class TaskLog implements Scope, Committable {
     this.#origin = options.origin;
     this.#isUnrun = options.origin === "leased";
     this.#knownTurn = options.turn;
+    this.#bytes = options.bytes;
+    this.#bytesTaken = options.bytes;
     this.#state = options.fold.number === 0 ? "TASK_STATE_SUBMITTED" : options.fold.status.state;
   }
 
@@ -161,17 +166,19 @@ export abstract class TaskLog implements Scope, Committable {
     this.#committer.markDirty(this);
   }
 
-  /** Characters the agent has written so far, these included. */
-  countWritten(characters: number): number {
-    this.#writtenCharacters += characters;
-    return this.#writtenCharacters;
+  /** What is kept of the task, or about to be. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  protected countBytes(bytes: number): void {
+    this.#bytes += bytes;
   }
 
   /** A promise when the run is so far ahead of the store that it should wait: in events, or in what they hold. */
   get backlog(): Promise<void> | undefined {
     const isAhead =
-      this.#pending.length >= this.context.limits.pendingEvents ||
-      this.#writtenCharacters - this.#writtenTaken >= MAX_PENDING_CHARACTERS;
+      this.#pending.length >= this.context.limits.pendingEvents || this.#bytes - this.#bytesTaken >= MAX_PENDING_BYTES;
     return isAhead ? this.whenFlushed() : undefined;
   }
 
@@ -225,7 +232,7 @@ export abstract class TaskLog implements Scope, Committable {
     if (events.length === 0 && !release && turn === undefined && this.#beginsNext === undefined) return undefined;
     this.#releaseNext = false;
     this.#turn = undefined;
-    this.#writtenTaken = this.#writtenCharacters;
+    this.#bytesTaken = this.#bytes;
     const expect = this.fold.number;
     const entries = events.map(({ event, received, request }, index) => {
       const frame = ChunkFrame.of(event, this.#chunkFrame);

@@ -33,6 +33,7 @@ export interface HarnessOptions {
   readonly wrap?: (store: TaskStore) => TaskStore;
   readonly limits?: Partial<EngineLimits>;
   readonly times?: Partial<EngineTimes>;
+  readonly liveBytes?: number;
   readonly push?: boolean;
   readonly pushSender?: PushSender;
   readonly onPushTry?: (tried: PushAttempt) => void;
@@ -132,6 +133,7 @@ export class Harness {
         },
         limits: options.limits ?? {},
         times: options.times ?? {},
+        ...(options.liveBytes === undefined ? undefined : { liveBytes: options.liveBytes }),
         ...(options.push === undefined ? undefined : { push: options.push }),
         ...(options.pushSender === undefined ? undefined : { pushSender: options.pushSender }),
         ...(options.onPushTry === undefined ? undefined : { onPushAttempt: options.onPushTry }),

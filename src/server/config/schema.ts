@@ -199,7 +199,11 @@ export const limits = z.strictObject({
     z.array(mediaType).min(1),
     "Media types that files in messages may have, such as `application/pdf` or `image/*`, for any agent; default: all. A file without one counts as `application/octet-stream`.",
   ),
-  task: size.prefault("256MiB").describe("How much one task may write; after that it fails."),
+  task: size
+    .prefault("256MiB")
+    .describe(
+      "How much is kept of one task, its messages, names and metadata included; a task that grows beyond it fails.",
+    ),
   failedLogins: count
     .default(300)
     .describe("Wrong credentials from one address within a minute; then it gets 429 for the rest of it."),

@@ -48,6 +48,9 @@ export class TaskRecord {
   #changedMetadata: JsonObject | undefined;
   /** Entries that are in `bytes`. */
   #counted = 0;
+  /** Bytes of the log, roughly, as of the first `#measured` entries. */
+  #size = 0;
+  #measured = 0;
 
   constructor(scope: ScopeIndex, write: Submit, createdAt: number) {
     const lease = leaseAtSubmit(write);
@@ -114,6 +117,7 @@ export class TaskRecord {
       turn: this.turn,
       attempt: this.attempt,
       cancelRequested: this.cancelRequested,
+      bytes: this.#measure(),
       dialect: this.dialect,
       createdAt: this.createdAt,
     };
@@ -150,6 +154,13 @@ export class TaskRecord {
       };
     }
     return this.#folded().toTask({ historyLength: history, artifacts });
+  }
+
+  #measure(): number {
+    for (; this.#measured < this.#entries.length; this.#measured++) {
+      this.#size += (this.#entries[this.#measured] as LogEntry).size;
+    }
+    return this.#size;
   }
 
   /** Counts what has come since the last time. */

@@ -52,13 +52,14 @@ export interface HeadRow {
   readonly turn: number;
   readonly attempt: number;
   readonly cancel: boolean;
+  readonly bytes: number;
   readonly dialect: string;
   readonly created_at: number;
 }
 
 /** Columns of `task t JOIN scope s` that `toHead` reads. */
 export const HEAD_COLUMNS = `s.agent, s.tenant, s.owner, t.id, t.context, t.status, t.number, t.floor, t.fence, t.node,
-  t.turn, t.attempt, t.cancel, t.dialect, t.created_at`;
+  t.turn, t.attempt, t.cancel, t.bytes, t.dialect, t.created_at`;
 
 /** Larger than any number of a log, and than any limit. */
 const NO_LIMIT = 2 ** 31 - 1;
@@ -200,6 +201,7 @@ export function toHead(row: HeadRow): TaskHead {
     turn: row.turn,
     attempt: row.attempt,
     cancelRequested: row.cancel,
+    bytes: row.bytes,
     dialect: unescapeText(row.dialect),
     createdAt: row.created_at,
   };

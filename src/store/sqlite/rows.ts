@@ -143,12 +143,12 @@ export function toTaskRows(stored: StoredText | null): TaskRow[] {
 
 /** A row of `task` as one text. */
 export const PACKED_HEAD = packColumns(
-  `scope, ${LOG_NUMBER}, floor, fence, turn, attempt, cancel, created_at, id, context, status, node, dialect`,
+  `scope, ${LOG_NUMBER}, floor, fence, turn, attempt, cancel, bytes, created_at, id, context, status, node, dialect`,
 );
 
 export function toHead(stored: StoredText, scopeOf: (id: number) => Scope): TaskHead {
-  const [values = []] = unpackRows(stored, 13);
-  const [scope, number, floor, fence, turn, attempt, cancel, createdAt, ...texts] = values;
+  const [values = []] = unpackRows(stored, 14);
+  const [scope, number, floor, fence, turn, attempt, cancel, bytes, createdAt, ...texts] = values;
   const [id = "", context = "", status = "", node = "", dialect = ""] = texts;
   const { agent, tenant, owner } = scopeOf(toNumber(scope));
   return {
@@ -165,6 +165,7 @@ export function toHead(stored: StoredText, scopeOf: (id: number) => Scope): Task
     turn: toNumber(turn),
     attempt: toNumber(attempt),
     cancelRequested: cancel === "1",
+    bytes: toNumber(bytes),
     dialect: unescapeText(dialect),
     createdAt: toNumber(createdAt),
   };

@@ -42,9 +42,21 @@ export function describeWrites(store: () => TaskStore): void {
         turn: 1,
         attempt: 0,
         cancelRequested: false,
+        bytes: expect.any(Number),
         dialect: "a2a-v1",
         createdAt: expect.any(Number),
       });
+    });
+
+    it("tells how much is kept of the task", async () => {
+      const id = uniqueId();
+      await accept(store(), submit(id));
+      const before = (await store().head(id))?.bytes ?? 0;
+      await accept(store(), append(id, 1, [statusEvent(id, status(WORKING, 5, "x".repeat(5_000)))]));
+      const after = (await store().head(id))?.bytes ?? 0;
+      expect(before).toBeGreaterThan(100);
+      expect(after - before).toBeGreaterThan(5_000);
+      expect(after - before).toBeLessThan(20_000);
     });
 
     it("gives the lease to the node that asks for it", async () => {
