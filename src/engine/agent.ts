@@ -36,6 +36,10 @@ export type AgentEvent = Checkpointed &
       }
     | {
         readonly artifact: ArtifactDraft;
+        /**
+         * Continues the artifact of this id. When a run is repeated after a crash, the first chunk continues what is there
+         * only if the run knows how far it had come: it has a checkpoint, or has read with `memory.get` what it stored.
+         */
         readonly append?: boolean | undefined;
         readonly lastChunk?: boolean | undefined;
         readonly metadata?: JsonObject | undefined;

@@ -260,7 +260,7 @@ export class Recovery {
   }
 
   /** The messages from the interrupted turn up to where the task was taken up, in order; later ones follow by themselves. */
-  async #openTurns({ id, turn, owner }: TaskHead, until: number): Promise<QueuedTurn[]> {
+  async #openTurns({ attempt, id, turn, owner }: TaskHead, until: number): Promise<QueuedTurn[]> {
     const found: QueuedTurn[] = [];
     let after = turn - 1;
     for (;;) {
@@ -271,7 +271,10 @@ export class Recovery {
         after = entry.number;
         const first = entry.number === 1 && "task" in entry.event ? entry.event.task.history?.[0] : undefined;
         const message = entry.received ?? first;
-        if (message !== undefined) found.push(toStoredTurn(owner, message, entry));
+        if (message !== undefined) {
+          const isRepeated = attempt > 1 && found.length === 0;
+          found.push({ ...toStoredTurn(owner, message, entry), isRepeated });
+        }
         const checkpoint = entry.request?.checkpoint;
         if (checkpoint !== undefined && found[0] !== undefined) found[0].checkpoint = checkpoint;
       }

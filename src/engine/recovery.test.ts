@@ -106,6 +106,32 @@ describe("a task whose process died", () => {
     expect(log.some(({ event }) => "statusUpdate" in event && event.statusUpdate.metadata?.attempt === 2)).toBe(true);
   });
 
+  test("that continues from what it remembers continues its artifact, and so does a later turn", async () => {
+    const words = ["one ", "two ", "three "];
+    const agent = agentOf(
+      async function* (turn: Turn) {
+        if (inputText(turn) === "more") {
+          yield chunk("a", "four", true);
+          return;
+        }
+        for (let at = (await turn.memory.get<number>("at")) ?? 0; at < words.length; at++) {
+          if (at === 2 && turn.attempt === 1) await new Promise(() => {});
+          yield chunk("a", words[at] as string, true);
+          await turn.memory.set("at", at + 1);
+        }
+        yield status("TASK_STATE_INPUT_REQUIRED", "And?");
+      },
+      { onCrash: "resume" },
+    );
+    const first = await Harness.start({ agent });
+    const { id } = await first.begin("hello");
+    const second = await successor(first, agent);
+    expect((await second.get(id)).artifacts).toEqual([{ artifactId: "a", parts: [{ text: words.join("") }] }]);
+    await second.send("more", { taskId: id });
+    const text = `${words.join("")}four`;
+    expect((await second.get(id)).artifacts).toEqual([{ artifactId: "a", parts: [{ text }] }]);
+  });
+
   test("is resumed from its newest checkpoint, which is in the store with its event and shown to no one", async () => {
     const words = ["one ", "two ", "three"];
     const agent = agentOf(

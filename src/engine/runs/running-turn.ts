@@ -26,6 +26,7 @@ export class RunningTurn implements Turn {
   #cancellation: Abort | undefined;
   #memory: DurableMemory | undefined;
   #followUp: AbortController | undefined;
+  readonly #isRepeated: boolean;
   /** Nothing can have been remembered before. */
   readonly #isFirst: boolean;
 
@@ -41,6 +42,7 @@ export class RunningTurn implements Turn {
     this.#live = live;
     this.#deadline = deadline;
     this.#message = queued.message;
+    this.#isRepeated = queued.isRepeated === true;
     this.#isFirst = live.attempt === 1 && queued.number === 1;
     this.task = { id: live.id, contextId: live.contextId };
     this.caller = queued.caller;
@@ -96,6 +98,14 @@ export class RunningTurn implements Turn {
     return this.#memory;
   }
 
+  /**
+   * Whether the first chunk with `append` continues what the artifact has. A run that was cut off and knows nothing of how
+   * far it came writes everything again; one that has looked up what it remembered, or a checkpoint, continues from there.
+   */
+  get continuesOutput(): boolean {
+    return !this.#isRepeated || this.checkpoint !== undefined || this.#memory?.hasRecalled === true;
+  }
+
   abort(reason: Error): void {
     this.cancellation.abort(reason);
   }
@@ -125,6 +135,9 @@ class DurableMemory implements TurnMemory {
   readonly #committer: Committer;
   readonly #live: LiveTask;
   #values: Promise<Map<string, string>> | undefined;
+  /** The run has read a value that it did not write itself. `once` does not count: it is for runs that start again. */
+  hasRecalled = false;
+  readonly #written = new Set<string>();
 
   constructor(context: EngineContext, committer: Committer, live: LiveTask, isEmpty: boolean) {
     this.#context = context;
@@ -135,6 +148,7 @@ class DurableMemory implements TurnMemory {
 
   async get<T extends JsonValue>(key: string): Promise<T | undefined> {
     const text = (await this.#load()).get(key);
+    if (text !== undefined && !this.#written.has(key)) this.hasRecalled = true;
     return text === undefined ? undefined : (JSON.parse(text) as T);
   }
 
@@ -177,6 +191,7 @@ class DurableMemory implements TurnMemory {
       throw error;
     });
     if (!result.ok) throw new Error(`The task's memory can no longer be written: ${result.refusal}.`);
+    this.#written.add(key);
     if (value === undefined) values.delete(key);
     else values.set(key, value);
   }

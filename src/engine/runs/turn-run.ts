@@ -20,7 +20,7 @@ export class TurnRun implements CommitParticipant {
   readonly #live: LiveTask;
   readonly #agent: Agent;
   readonly #turn: RunningTurn;
-  /** Artifacts begun in this turn: after a crash the first chunk must replace, not continue. */
+  /** Artifacts begun in this turn. */
   #begun: Set<string> | undefined;
   #signs = 0;
   /** The last thing the agent said was that someone has to authorize it. */
@@ -152,15 +152,11 @@ export class TurnRun implements CommitParticipant {
     if (this.#live.state === "TASK_STATE_SUBMITTED") this.#beginWork();
     const begun = this.#begun?.has(artifact.artifactId) === true;
     const continues =
-      event.append === true && (begun || (this.#continuesOutput() && this.#live.fold.hasArtifact(artifact.artifactId)));
+      event.append === true &&
+      (begun || (this.#turn.continuesOutput && this.#live.fold.hasArtifact(artifact.artifactId)));
     this.#count(artifact.parts, artifactSize(artifact, continues) + metadataSize(event.metadata));
     if (!begun) this.#begin(artifact.artifactId);
     this.#live.push(artifactEvent(this.#live, artifact, continues, event.lastChunk === true, event.metadata), extras);
-  }
-
-  /** A run that is resumed without a checkpoint writes everything again from the beginning. */
-  #continuesOutput(): boolean {
-    return this.#live.attempt === 1 || this.#turn.checkpoint !== undefined;
   }
 
   /** Before it is kept: `bytes` are those that the task grows by. */

@@ -23,6 +23,8 @@ export interface QueuedTurn {
   readonly metadata: Message["metadata"];
   /** When the caller gives up, in milliseconds since the epoch. */
   readonly deadline: number | undefined;
+  /** A run of it was begun before and cut off. */
+  isRepeated?: boolean;
   /** Where an earlier attempt at it had come to. */
   checkpoint?: JsonValue;
 }
