@@ -6,6 +6,7 @@ import type { Caller } from "../model/caller.ts";
 import type { AgentExtension, AgentProfile, AgentProvider, ExtendedProfile, ProfileSkill } from "../model/card.ts";
 import { parseDuration } from "../model/duration.ts";
 import { rejectUnknownKeys } from "../model/suggestions.ts";
+import { createMadeEvents, type MadeEvents } from "./made-events.ts";
 import { AgentTurn } from "./turn.ts";
 
 /** Definition of a skill; `tags` default to the id. */
@@ -98,19 +99,20 @@ const DEFAULT_MODES: readonly string[] = ["text/plain", "application/json"];
 export function defineAgent(definition: AgentDefinition): Agent {
   checkDefinition(definition);
   const { run } = definition;
+  const made = createMadeEvents();
   return {
     profile: profileOf(definition),
     onCrash: definition.onCrash ?? "fail",
     concurrency: definition.concurrency ?? Number.POSITIVE_INFINITY,
     timeoutMs: timeoutOf(definition.timeout),
-    run: (turn) => startRun(run, turn),
+    run: (turn) => startRun(run, turn, made),
   };
 }
 
 /** A generator is passed to the engine as is, so that an event needs no additional promise. */
-function startRun(run: RunFunction, turn: Turn): AgentRun {
+function startRun(run: RunFunction, turn: Turn, made: MadeEvents): AgentRun {
   try {
-    const result = runWithHops(turn, () => run(new AgentTurn(turn)));
+    const result = runWithHops(turn, () => run(new AgentTurn(turn, made)));
     if (typeof result === "object" && result !== null && "next" in result) return trackSteps(result, turn);
     return answerRun(Promise.resolve(result));
   } catch (error) {

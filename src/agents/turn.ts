@@ -4,6 +4,7 @@ import type { Caller } from "../model/caller.ts";
 import type { Hops } from "../model/extensions.ts";
 import type { JsonObject, JsonValue } from "../model/json.ts";
 import { type Message, type Part, textOf } from "../model/message.ts";
+import type { MadeEvents } from "./made-events.ts";
 
 type StatusEvent = Extract<AgentEvent, { status: AgentState }>;
 export type ArtifactEvent = Extract<AgentEvent, { artifact: ArtifactDraft }>;
@@ -26,7 +27,11 @@ interface ArtifactHead {
 
 export type ArtifactOptions<T = unknown> = ArtifactHead &
   ArtifactContent<T> & {
-    /** Add the parts to the artifact of the same id instead of replacing it. */
+    /**
+     * Add the parts to the artifact of the same id instead of replacing it. When a run is repeated after a crash, the
+     * first chunk replaces what the earlier run wrote, unless the run continues: it has read with `turn.memory.get` what
+     * that one stored.
+     */
     readonly append?: boolean;
     /** No more parts will be added. */
     readonly lastChunk?: boolean;
@@ -36,16 +41,42 @@ type StreamOptions = Omit<ArtifactHead, "name">;
 
 type MessageOptions = Omit<MessageDraft, "parts">;
 
+/** The functions whose results have to be yielded, or returned. */
+type NotedMethod =
+  | "artifact"
+  | "authRequired"
+  | "completed"
+  | "failed"
+  | "inputRequired"
+  | "rejected"
+  | "reply"
+  | "stream"
+  | "working";
+
 const WORKING: StatusEvent = { status: "TASK_STATE_WORKING" };
 const COMPLETED: StatusEvent = { status: "TASK_STATE_COMPLETED" };
 
 /** One message to an agent, and the methods to answer it. */
 export class AgentTurn implements Turn {
   readonly #turn: Turn;
+  readonly #made: MadeEvents | undefined;
   #text: string | undefined;
 
-  constructor(turn: Turn) {
+  constructor(turn: Turn, made?: MadeEvents) {
     this.#turn = turn;
+    this.#made = made;
+    made?.beginTurn();
+  }
+
+  #note<T>(made: T, draft: object | undefined, name: NotedMethod): T {
+    const { unyielded } = this.#turn;
+    if (draft !== undefined && unyielded !== undefined) this.#made?.note(unyielded, draft, name, this[name]);
+    return made;
+  }
+
+  #status(name: NotedMethod, state: AgentState, content: Content): StatusEvent {
+    const event = status(state, content);
+    return this.#note(event, event.message, name);
   }
 
   /** The text parts of the message, one per line; empty if there are none. */
@@ -116,32 +147,32 @@ export class AgentTurn implements Turn {
 
   /** The task is in progress; with a message, progress that callers see. */
   working(content?: Content): StatusEvent {
-    return content === undefined ? WORKING : status("TASK_STATE_WORKING", content);
+    return content === undefined ? WORKING : this.#status("working", "TASK_STATE_WORKING", content);
   }
 
   /** Asks the caller for input. Yield it last: the reply starts a new turn of the same task. */
   inputRequired(content: Content): StatusEvent {
-    return status("TASK_STATE_INPUT_REQUIRED", content);
+    return this.#status("inputRequired", "TASK_STATE_INPUT_REQUIRED", content);
   }
 
   /** Asks the caller to authenticate out of band. */
   authRequired(content: Content): StatusEvent {
-    return status("TASK_STATE_AUTH_REQUIRED", content);
+    return this.#status("authRequired", "TASK_STATE_AUTH_REQUIRED", content);
   }
 
   /** Completes the task with a message. A run that returns nothing completes it without one. */
   completed(content?: Content): StatusEvent {
-    return content === undefined ? COMPLETED : status("TASK_STATE_COMPLETED", content);
+    return content === undefined ? COMPLETED : this.#status("completed", "TASK_STATE_COMPLETED", content);
   }
 
   /** Ends the task as failed, with the reason for the caller. Throwing also fails it, but does not send the reason. */
   failed(content: Content): StatusEvent {
-    return status("TASK_STATE_FAILED", content);
+    return this.#status("failed", "TASK_STATE_FAILED", content);
   }
 
   /** Ends the task as rejected: the agent does not accept the request. */
   rejected(content: Content): StatusEvent {
-    return status("TASK_STATE_REJECTED", content);
+    return this.#status("rejected", "TASK_STATE_REJECTED", content);
   }
 
   /** A result, or a chunk of one. */
@@ -149,7 +180,7 @@ export class AgentTurn implements Turn {
     const event: Mutable<ArtifactEvent> = { artifact: draftOf(options, partsOf(options)) };
     if (options.append !== undefined) event.append = options.append;
     if (options.lastChunk !== undefined) event.lastChunk = options.lastChunk;
-    return event;
+    return this.#note(event, event.artifact, "artifact");
   }
 
   /**
@@ -163,14 +194,19 @@ export class AgentTurn implements Turn {
   ): AsyncGenerator<ArtifactEvent, void, undefined> {
     const first: ArtifactHead = { ...options, name };
     const next: ArtifactHead = { artifactId: options.artifactId ?? name, name };
-    return Symbol.asyncIterator in chunks
-      ? streamAsyncChunks(first, next, chunks)
-      : streamSyncChunks(first, next, chunks);
+    const key = {};
+    const begin = () => void this.#turn.unyielded?.delete(key);
+    const events =
+      Symbol.asyncIterator in chunks
+        ? streamAsyncChunks(first, next, chunks, begin)
+        : streamSyncChunks(first, next, chunks, begin);
+    return this.#note(events, key, "stream");
   }
 
   /** A direct reply: return it, before any event was yielded, to reply without a task. */
   reply(content: Content, options?: MessageOptions): MessageDraft {
-    return { parts: toParts(content), ...options };
+    const message = { parts: toParts(content), ...options };
+    return this.#note(message, message, "reply");
   }
 }
 
@@ -179,7 +215,9 @@ async function* streamAsyncChunks(
   first: ArtifactHead,
   next: ArtifactHead,
   chunks: AsyncIterable<string>,
+  begin: () => void,
 ): AsyncGenerator<ArtifactEvent, void, undefined> {
+  begin();
   let begun = false;
   for await (const chunk of chunks) {
     if (chunk === "") continue;
@@ -194,7 +232,9 @@ async function* streamSyncChunks(
   first: ArtifactHead,
   next: ArtifactHead,
   chunks: Iterable<string>,
+  begin: () => void,
 ): AsyncGenerator<ArtifactEvent, void, undefined> {
+  begin();
   let head = first;
   let held: string | undefined;
   for (const chunk of chunks) {

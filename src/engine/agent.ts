@@ -63,6 +63,9 @@ export interface TurnMemory {
   once<T extends JsonValue>(key: string, compute: () => Promise<T> | T): Promise<T>;
 }
 
+/** Drafts of events that were made and not yielded so far, each with a warning to log; undefined if it was logged before. */
+export type UnyieldedEvents = Map<object, () => string | undefined>;
+
 /** One message to an agent, with all it needs to answer. */
 export interface Turn {
   readonly message: Message;
@@ -87,6 +90,8 @@ export interface Turn {
   readonly acceptedOutputModes: readonly string[];
   /** Metadata of the request, not of the message. */
   readonly metadata: JsonObject | undefined;
+  /** Where what makes events for the agent notes them, so that a forgotten `yield` is found. */
+  readonly unyielded?: UnyieldedEvents;
   /** Which agents the request came through, this one included. Passed on with calls made for it: see `CallOptions`. */
   readonly hops: Hops;
 }

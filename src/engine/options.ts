@@ -110,6 +110,8 @@ export interface EngineOptions {
   readonly onPushAttempt?: (tried: PushAttempt) => void;
   /** From 0 up to but not 1, for what must not happen everywhere at once. */
   readonly random?: () => number;
+  /** Callers are those who run the server: one whose task fails by an error is told that the log has it. Default: false. */
+  readonly mentionLog?: boolean;
   /** By what an agent is known among those a request came through: its URL where it has one. Default: its name. */
   readonly toAgentId?: (agent: string) => string;
 }
@@ -171,6 +173,7 @@ export interface EngineContext {
   readonly random: () => number;
   readonly pushSender: PushSender | undefined;
   readonly onPushAttempt: (tried: PushAttempt) => void;
+  readonly mentionLog: boolean;
   readonly toAgentId: (agent: string) => string;
   readonly storeReturn: StoreReturn;
   /** This life of this process, as the store's leases name it. */
@@ -197,6 +200,7 @@ export function toEngineContext(options: EngineOptions): EngineContext {
     random: options.random ?? (() => 0.5),
     pushSender: options.pushSender,
     onPushAttempt: options.onPushAttempt ?? (() => {}),
+    mentionLog: options.mentionLog ?? false,
     toAgentId: options.toAgentId ?? ((agent) => agent),
     node: options.ids.node(),
     lease: new NodeLease(options.store.shared === true, times.leaseMs, monotonic),

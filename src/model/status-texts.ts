@@ -4,6 +4,7 @@
  */
 export const STATUS_TEXTS = {
   agentFailed: "The agent failed while it worked on this message.",
+  agentFailedSeeLog: "The agent failed while it worked on this message; the server's log says why.",
   agentTimedOut: "The agent did not finish within {} s.",
   deadlinePassed: "The caller's deadline passed before the agent finished.",
   agentDidNotReturn: "The agent did not return and was ended.",

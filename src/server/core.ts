@@ -10,7 +10,7 @@ import { Engine } from "../engine/engine.ts";
 import { DEFAULT_LIMITS, DEFAULT_TIMES } from "../engine/options.ts";
 import { ProtocolError } from "../model/errors.ts";
 import { type Loss, refusedLosses } from "../model/loss.ts";
-import { type Log, type Meter, NO_MONITOR } from "../model/ports.ts";
+import { type Log, type Meter, NO_MONITOR, SILENT_LOG } from "../model/ports.ts";
 import { openStore } from "../store/open.ts";
 import { Admission } from "./access/admission.ts";
 import { createAuthentication } from "./access/authentication.ts";
@@ -95,7 +95,9 @@ async function openCore(
   let carriers: Carriers | undefined;
   closing.add(() => Promise.all(dialects.map(({ serving }) => serving.close?.())));
   closing.add(() => carriers?.close());
-  const { engine, store } = await openEngine(settings, { where, dialects, report, keys, audit, counters, closing });
+  const mentionLog = where.local === true && !authentication.identifies && log !== SILENT_LOG;
+  const parts = { where, dialects, report, keys, audit, counters, closing, mentionLog };
+  const { engine, store } = await openEngine(settings, parts);
   const admission = new Admission(limits, systemClock.now, counters);
   const shared = { engine, log, clock: systemClock, ids: uuidIds, authentication, admission, audit };
   const sign = keys.card && createCardSigner(keys.card, baseUrl);
@@ -237,6 +239,7 @@ interface EngineParts {
   readonly audit: AuditLog | undefined;
   readonly counters: Counters;
   readonly closing: CloseStack;
+  readonly mentionLog: boolean;
 }
 
 /** Of the heap, that what is kept of tasks under way may take up: while it is written, it takes up twice as much. */
@@ -245,7 +248,7 @@ const MAX_HEAP_SHARE = 1 / 4;
 /** The engine with its store and push sender; not started. */
 async function openEngine(settings: ServerSettings, parts: EngineParts) {
   const { log, limits, times, monitor = NO_MONITOR } = settings;
-  const { where, audit, counters, closing } = parts;
+  const { where, audit, counters, closing, mentionLog } = parts;
   const push = openPush(settings.push, { ...systemTools, ...parts, ...where, key: parts.keys.push });
   const store =
     typeof settings.store === "object"
@@ -267,6 +270,7 @@ async function openEngine(settings: ServerSettings, parts: EngineParts) {
       log,
       meter: counters,
       monitor,
+      mentionLog,
       toAgentId: (name) => urlOf(name, where),
       ...push.engine,
       onPushAttempt: (tried) => audit?.record(toDeliveryRecord(tried)),

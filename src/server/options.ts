@@ -14,6 +14,7 @@ import { collectSecrets } from "./config/secrets.ts";
 import type { SectionOptions } from "./config/sections.ts";
 import type { CorsOptions } from "./http/cors.ts";
 import { Redactor, withRedaction } from "./logging/redact.ts";
+import { STDERR_LOG } from "./logging/stderr-log.ts";
 import type { PushOptions } from "./push.ts";
 import type { RegistryServeOptions } from "./registry/open-registry.ts";
 
@@ -105,8 +106,8 @@ export interface ServeOptions extends SectionOptions {
   /** Durations in milliseconds; see below. */
   readonly times?: Partial<ServeTimeOptions>;
   /**
-   * An object with `debug`, `info`, `warn` and `error`, each `(fields, message)`, such as a pino logger. Default:
-   * silent.
+   * An object with `debug`, `info`, `warn` and `error`, each `(fields, message)`, such as a pino logger; false logs
+   * nothing. Default: warnings and errors, those of agents included, are written to stderr.
    */
   readonly log?: Log | false;
   /** Receives which agent's code runs, for a watchdog of your own. */
@@ -140,7 +141,7 @@ export function resolveOptions(options: ServeOptions) {
     ...options,
     names,
     defaultName,
-    log: options.log ? withRedaction(options.log, new Redactor(collectSecrets(options))) : SILENT_LOG,
+    log: toLog(options),
     limits: { ...DEFAULT_SERVE_LIMITS, ...options.limits },
     times: { ...DEFAULT_SERVE_TIMES, ...options.times },
     push: options.push ?? true,
@@ -148,4 +149,10 @@ export function resolveOptions(options: ServeOptions) {
     store: options.store ?? "memory:",
     baseDirectory: options.baseDirectory ?? process.cwd(),
   };
+}
+
+/** The log that the options ask for, without secrets. */
+export function toLog(options: ServeOptions): Log {
+  if (options.log === false) return SILENT_LOG;
+  return withRedaction(options.log ?? STDERR_LOG, new Redactor(collectSecrets(options)));
 }

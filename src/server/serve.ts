@@ -4,7 +4,6 @@ import { networkInterfaces } from "node:os";
 import { identifiesCallers } from "../auth/verify/create-authenticator.ts";
 import { createRegistryClient } from "../client/registry/registry-client.ts";
 import type { Agent } from "../engine/agent.ts";
-import { SILENT_LOG } from "../model/ports.ts";
 import { createHostCheck, externallyReachableHost, isLoopback } from "./access/loopback.ts";
 import type { TlsFiles } from "./access/tls.ts";
 import { checkServeOptions, isAgent } from "./check-options.ts";
@@ -13,8 +12,7 @@ import { openAll } from "./close-stack.ts";
 import { type Core, createCore } from "./core.ts";
 import { createGrpcServer, type GrpcEndpoint } from "./grpc/node-grpc.ts";
 import { createNodeServer } from "./http/node-http.ts";
-import { withRedaction } from "./logging/redact.ts";
-import type { ServeOptions } from "./options.ts";
+import { type ServeOptions, toLog } from "./options.ts";
 import { type Announcement, announce } from "./registry/announce.ts";
 
 export type { ServeOptions } from "./options.ts";
@@ -110,7 +108,7 @@ export async function serve(options: ServeOptions): Promise<DragomanServer> {
 /** Registers the agents that this server lists at the registries that the options name. */
 function announceAll(options: ServeOptions, agents: readonly ServedAgentInfo[]): readonly Announcement[] {
   const { registerWith = [], unlisted = [] } = options.registry || {};
-  const log = options.log ? withRedaction(options.log) : SILENT_LOG;
+  const log = toLog(options);
   const listed = agents.filter(({ name }) => !unlisted.includes(name));
   return registerWith.map((target) => {
     const { url, ...how } = typeof target === "string" ? { url: target } : target;
@@ -131,7 +129,7 @@ async function openTls(options: ServeOptions): Promise<TlsFiles | undefined> {
     throw new TypeError("auth.mtls.ca and tls.ca are both given; auth.mtls needs only its own.");
   }
   const all = mtls === undefined ? tls : { ...tls, ca: mtls.ca, requestClientCertificate: true };
-  const log = options.log ? withRedaction(options.log) : SILENT_LOG;
+  const log = toLog(options);
   const { openTlsFiles } = await import("./access/tls.ts");
   return openTlsFiles(all, options.baseDirectory ?? process.cwd(), log);
 }

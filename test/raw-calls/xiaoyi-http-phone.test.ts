@@ -175,7 +175,9 @@ describe("a person reads in the language of the entry", () => {
     const bytes = Buffer.from("%PDF").toString("base64");
     const file = [{ kind: "file", file: { name: "a.pdf", mimeType: "application/pdf", bytes } }];
     expect((await ask("late", "zh", file))[0]?.error.message).toBe("智能体不支持这类内容（application/pdf）。");
-    expect((await ask("late", "en", file))[0]?.error.message).toBe("This agent does not take application/pdf.");
+    expect((await ask("late", "en", file))[0]?.error.message).toBe(
+      "This agent does not take application/pdf; its inputModes are text/plain, application/json.",
+    );
   });
 
   it("that a file could not be fetched", async () => {

@@ -133,7 +133,7 @@ describe("an isolated module", () => {
     ] as const) {
       const task = await send("all", text);
       expect(task.status.state).toBe("TASK_STATE_FAILED");
-      expect(saidBy(task)).toBe("The agent failed while it worked on this message.");
+      expect(saidBy(task)).toBe("The agent failed while it worked on this message; the server's log says why.");
       const line = await served.logged((entry) => entry.task === task.id && entry.err !== undefined);
       expect(line.err).toMatchObject({ message: reason });
     }

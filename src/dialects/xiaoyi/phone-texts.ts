@@ -103,6 +103,7 @@ export function isRequestError({ code }: ProtocolError): boolean {
 /** In English, the texts from the task's log are used. */
 const STATUS_TEXTS_ZH = {
   agentFailed: "智能体处理这条消息时出错了，请稍后重试。",
+  agentFailedSeeLog: "智能体处理这条消息时出错了，原因见服务器日志。",
   agentTimedOut: "智能体未能在 {} 秒内完成任务。",
   deadlinePassed: "调用方设定的期限已过，智能体未能完成任务。",
   agentDidNotReturn: "智能体陷入死循环，已被终止。",

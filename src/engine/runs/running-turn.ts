@@ -3,7 +3,7 @@ import type { Caller } from "../../model/caller.ts";
 import { addAncestor, type Hops, limitHops, readHops } from "../../model/extensions.ts";
 import type { JsonObject, JsonValue } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
-import type { Turn, TurnMemory } from "../agent.ts";
+import type { Turn, TurnMemory, UnyieldedEvents } from "../agent.ts";
 import type { EngineContext } from "../options.ts";
 import type { Committer } from "../tasks/committer.ts";
 import type { LiveTask, QueuedTurn } from "../tasks/live-task.ts";
@@ -17,6 +17,7 @@ export class RunningTurn implements Turn {
   readonly checkpoint: JsonValue | undefined;
   readonly acceptedOutputModes: readonly string[];
   readonly metadata: JsonObject | undefined;
+  #unyielded: UnyieldedEvents | undefined;
   readonly #live: LiveTask;
   readonly #context: EngineContext;
   readonly #committer: Committer;
@@ -72,6 +73,21 @@ export class RunningTurn implements Turn {
   get hops(): Hops {
     const came = addAncestor(readHops(this.metadata), this.#context.toAgentId(this.#live.agent));
     return limitHops(came, this.#deadline);
+  }
+
+  get unyielded(): UnyieldedEvents {
+    this.#unyielded ??= new Map();
+    return this.#unyielded;
+  }
+
+  /** What the agent made, the message or artifact of an event, was yielded or returned. */
+  markYielded(made: object | undefined): void {
+    if (made !== undefined) this.#unyielded?.delete(made);
+  }
+
+  warnings(): readonly string[] {
+    if (this.#unyielded === undefined || this.#unyielded.size === 0) return [];
+    return [...this.#unyielded.values()].flatMap((describe) => describe() ?? []);
   }
 
   get cancellation(): Abort {

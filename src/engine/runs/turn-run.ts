@@ -139,6 +139,7 @@ export class TurnRun implements CommitParticipant {
     if (this.#signs++ === 0) this.#live.decide();
     this.#waits = "status" in event && event.status === "TASK_STATE_AUTH_REQUIRED";
     const extras = event.checkpoint === undefined ? NO_EXTRAS : { request: { checkpoint: event.checkpoint } };
+    this.#turn.markYielded("status" in event ? event.message : event.artifact);
     if ("status" in event) {
       if (this.#announced && this.#signs === 1 && isBareWorking(event)) return;
       this.#count(event.message?.parts, statusSize(event.message) + metadataSize(event.metadata));
@@ -178,6 +179,10 @@ export class TurnRun implements CommitParticipant {
   }
 
   #finish(reply: MessageDraft | undefined): TurnResult {
+    this.#turn.markYielded(reply);
+    for (const warning of this.#turn.warnings()) {
+      this.#context.log.warn({ agent: this.#live.agent, task: this.#live.id }, warning);
+    }
     if (reply !== undefined && this.#signs === 0 && !this.#live.visible && !this.#cancelled) {
       return { kind: "message", message: agentMessage(this.#context, this.#live, reply) };
     }
@@ -208,9 +213,11 @@ export class TurnRun implements CommitParticipant {
       this.#live.pushStatus("TASK_STATE_FAILED", textDraft(error.message));
       return;
     }
-    this.#context.log.error({ err: error, task: this.#live.id, agent: this.#live.agent }, "The agent threw.");
+    const { log, mentionLog } = this.#context;
+    log.error({ err: error, task: this.#live.id, agent: this.#live.agent }, "The agent threw.");
     // What an agent throws may hold anything, secrets included: the caller gets a plain sentence, the log the rest.
-    this.#live.pushStatus("TASK_STATE_FAILED", textDraft(statusText("agentFailed")));
+    const text = statusText(mentionLog ? "agentFailedSeeLog" : "agentFailed");
+    this.#live.pushStatus("TASK_STATE_FAILED", textDraft(text));
   }
 }
 
