@@ -12,6 +12,7 @@ export default {
         "src/{agents/isolate,server}/*thread.ts!",
         "scripts/{*,attacks/kit/attacker}.ts!",
         "test/faults/*child.ts",
+        "test/terminal/commands.ts",
       ],
       project: [
         "src/**/*.ts!",

@@ -43,7 +43,10 @@ function conventions(): string {
   return `## Conventions
 
 - Data goes to stdout, messages to stderr. stdout has no control sequences; \`NO_COLOR\` turns off colours on stderr too.
-- \`-o text\` prints one \`Label: value\` per line; longer content follows its label and ends with a blank line.
+  Control characters in what agents, registries and servers send are shown as \`\\x1b\`, in JSON as \`\\u001b\`; so are those
+  that change the direction of writing or are invisible.
+- \`-o text\` prints one \`Label: value\` per line; longer content follows its label, each line
+  indented by two spaces, and ends with a blank line. Only lines that are not indented are fields.
   \`task list\` prints a table on a terminal (id, state, agent, time since the state changed, first line of the message) unless a format,
   \`--verbose\`, \`--history\` or \`--include-artifacts\` is given.
 - While a command waits, the last line of stderr on a terminal shows the newest status and the elapsed time; after 5 s one line

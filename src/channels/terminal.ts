@@ -2,6 +2,7 @@
 
 import { createInterface, type Interface } from "node:readline";
 import { z } from "zod";
+import { safeText } from "../model/safe-text.ts";
 import { type Channel, type ChannelAbilities, ChannelError, type Post, type PostDraft } from "../wire/channel.ts";
 import { DialError } from "../wire/dial-error.ts";
 import { checkDraft } from "./check-draft.ts";
@@ -85,7 +86,7 @@ export function createTerminal(streams: () => Streams): Network<TerminalSettings
       agents.set(name, { queue, tools });
       listen();
       return createChannel(name, queue, tools, (text) => {
-        streams().output.write(`${name}: ${text.replaceAll("\n", "\n  ")}\n`);
+        streams().output.write(`${name}: ${safeText(text).replaceAll("\n", "\n  ")}\n`);
         deliver(name, true, text);
       });
     },

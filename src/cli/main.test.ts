@@ -60,7 +60,7 @@ describe("as a process", () => {
     child.kill("SIGINT");
     const { code, stderr, stdout } = await end;
     expect(code).toBe(130);
-    expect(stdout).toMatch(/Text:\nHalf a sent\n\n$/);
+    expect(stdout).toMatch(/Text:\n {2}Half a sent\n\n$/);
     expect(stderr).toContain("Interrupted. Task task-1 in context context-1 is still running at the agent.");
     expect(stderr).toContain(`dragoman task get --wait -a ${agent.url} task-1 waits for it`);
     expect(stderr).toContain(`dragoman task cancel -a ${agent.url} task-1 ends it`);
@@ -102,7 +102,7 @@ describe("as a process", () => {
     });
     expect(code).toBe(0);
     expect(stdout).toContain("Which one?");
-    expect(stdout).toContain("Text:\nThe blue one.\n\n");
+    expect(stdout).toContain("Text:\n  The blue one.\n\n");
     expect(stdout).toMatch(/State: TASK_STATE_CANCELED\n$/);
     expect(stderr).toBe(`Resume: dragoman chat -a ${agent.url} --context-id context-1\n`);
     expect(agent.received.map(({ body }) => body)).toMatchObject([
@@ -128,7 +128,7 @@ describe("serving", () => {
     const [, url = ""] = await said(child, "stdout", /listens on (http:\S+)[\s\S]*agent-card\.json\n/);
     const reply = await runCli(["send", "-a", `${url}/agents/echo`, "--text", "hello"]);
     expect([reply.code, reply.stderr]).toEqual([0, ""]);
-    expect(reply.stdout).toContain("Text:\nhello\n\n");
+    expect(reply.stdout).toContain("Text:\n  hello\n\n");
     const doctor = await runCli(["doctor", file, "-o", "json"]);
     const byName = new Map(JSON.parse(doctor.stdout).checks.map((check: { name: string }) => [check.name, check]));
     expect(byName.get("store")).toMatchObject({ status: "warning", detail: expect.stringContaining("in use") });

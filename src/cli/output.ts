@@ -1,5 +1,6 @@
 import picocolors from "picocolors";
-import { truncateToWidth } from "./render/text.ts";
+import { safeJson, safeText } from "../model/safe-text.ts";
+import { INDENT, truncateToWidth } from "./render/text.ts";
 
 /** The subset of a Node stream in use, so that tests can pass a stub. */
 export interface OutputStream {
@@ -9,18 +10,21 @@ export interface OutputStream {
   readonly rows?: number;
 }
 
-type Style = (text: string) => string;
-
 /**
- * All output of the CLI: data to stdout, messages to stderr. stdout never carries control sequences, so a pipe receives
- * the same bytes as a terminal; only messages are coloured, and only on a terminal.
+ * All output of the CLI: data to stdout, messages to stderr. Much of it was written by others, so control sequences are
+ * made visible here, whatever the callers do; those of a terminal are added after that. stdout never carries any, so a
+ * pipe receives the same bytes as a terminal; only messages are coloured, and only on a terminal.
  */
 export interface Output {
-  /** Write to stdout unchanged. */
+  /** Write to stdout. */
   write(text: string): void;
-  /** One line to stderr. */
-  info(line: string): void;
-  warn(line: string): void;
+  /**
+   * To stderr: one message, whose further lines are indented so that none reads as a message of its own; or a list of
+   * lines.
+   */
+  info(message: string | readonly string[], style?: "dim"): void;
+  warn(message: string): void;
+  error(message: string, label?: string): void;
   /**
    * Sets the status at the bottom of the terminal, one line or several; undefined removes it. No effect unless
    * `canShowStatus`.
@@ -37,9 +41,6 @@ export interface Output {
   readonly maxStatusLines: number;
   /** Columns of the terminal on stdout. */
   readonly columns: number;
-  readonly dim: Style;
-  readonly bold: Style;
-  readonly red: Style;
 }
 
 export function createOutput(
@@ -67,20 +68,22 @@ export function createOutput(
   const draw = (): void => {
     if (statusText === undefined || lineIsOpen || !statusIsShown) return;
     // A line as wide as the terminal would wrap, and only its last row could be erased.
-    const lines = redact(statusText)
+    const lines = safeText(redact(statusText))
       .split("\n")
       .slice(0, linesOf(stderr))
       .map((line) => colours.dim(truncateToWidth(line, columnsOf(stderr) - 1)));
     stderr.write(ERASE_LINE + ERASE_LINE_ABOVE.repeat(Math.max(0, drawnLines - 1)) + lines.join("\n"));
     drawnLines = lines.length;
   };
-  const talk = (line: string): void => {
+  const talk = (lines: readonly string[], style: (text: string) => string = String, label = ""): void => {
+    const text = lines.map((line) => safeText(redact(line)).replaceAll("\n", `\n${INDENT}`)).join("\n");
     erase();
-    stderr.write(`${redact(line)}\n`);
+    stderr.write(`${label}${style(text)}\n`);
     draw();
   };
   return {
-    write: (text) => {
+    write: (data) => {
+      const text = safeText(data);
       if (stdout.isTTY !== true || text === "") {
         stdout.write(text);
         return;
@@ -90,7 +93,7 @@ export function createOutput(
       lineIsOpen = !text.endsWith("\n");
       draw();
     },
-    info: talk,
+    info: (message, style) => talk([message].flat(), style && colours[style]),
     status: (text) => {
       statusText = text;
       if (text === undefined) erase();
@@ -103,16 +106,14 @@ export function createOutput(
     get columns() {
       return columnsOf(stdout);
     },
-    warn: (line) => talk(`${colours.yellow("Warning:")} ${line}`),
+    warn: (message) => talk([message], undefined, `${colours.yellow("Warning:")} `),
+    error: (message, label = "Error:") => talk([message], undefined, `${colours.red(label)} `),
     addSecret: (secret) => {
       if (secret !== "") secrets.add(secret).add(encodeURIComponent(secret));
     },
     redact,
     stdoutIsTerminal: stdout.isTTY === true,
     stderrIsTerminal,
-    dim: colours.dim,
-    bold: colours.bold,
-    red: colours.red,
   };
 }
 
@@ -158,5 +159,5 @@ export function printResult(
 }
 
 export function printJson(output: Output, value: unknown, form: "document" | "line"): void {
-  output.write(`${form === "line" ? JSON.stringify(value) : JSON.stringify(value, undefined, 2)}\n`);
+  output.write(`${safeJson(value, form === "line" ? undefined : 2)}\n`);
 }

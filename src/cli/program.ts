@@ -27,7 +27,11 @@ export function createProgram({ inEffect, output }: ProgramOptions): Command {
     )
     .showSuggestionAfterError(true)
     .exitOverride()
-    .configureOutput({ writeOut: output.write, writeErr: (text) => output.info(text.trimEnd()), outputError: () => {} })
+    .configureOutput({
+      writeOut: output.write,
+      writeErr: (text) => output.info(text.trimEnd().split("\n")),
+      outputError: () => {},
+    })
     .configureHelp({
       helpWidth: 110,
       optionDescription(option: Option): string {

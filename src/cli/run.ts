@@ -77,7 +77,7 @@ export async function run(given: readonly string[], output: Output): Promise<Exi
     reportFailure(output, args, failure);
     // An unexpected error: `--debug` shows where it came from.
     if (failure.code === "A2ACLI_ERR_INTERNAL" && args.includes("--debug") && error instanceof Error) {
-      output.info(output.dim(error.stack ?? ""));
+      output.info(error.stack ?? "", "dim");
     }
     return failure.exit;
   }
@@ -98,10 +98,10 @@ function reportFailure(output: Output, args: readonly string[], failure: Failure
     // `simulate` prints one line per screen, like the events of a stream.
     const inLines = args.includes("--stream") || args[0] === "simulate";
     printJson(output, envelope, inLines ? "line" : "document");
-    output.info(`${output.red("Error:")} ${failure.message}`);
+    output.error(failure.message);
     return;
   }
-  output.info(`${output.red("Error:")} ${failure.message}`);
+  output.error(failure.message);
   output.info(`Code: ${failure.code}`);
   if (failure.hint !== null) output.info(`Hint: ${failure.hint}`);
 }

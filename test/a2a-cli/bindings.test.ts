@@ -71,7 +71,9 @@ describe("every binding", () => {
   it("[A2ACLI_SEND_001, A2ACLI_TX_004, A2ACLI_TX_005, A2ACLI_OUT_005] prints the same text", async () => {
     const { code, stderr, stdout } = await overAll("echo", "send", "--text", "hello");
     expect([code, stderr]).toEqual([0, ""]);
-    expect(stdout).toMatch(/^Artifact: .*\nText:\nhello\n\nTask ID: ID\nContext ID: ID\nState: TASK_STATE_COMPLETED\n/);
+    expect(stdout).toMatch(
+      /^Artifact: .*\nText:\n {2}hello\n\nTask ID: ID\nContext ID: ID\nState: TASK_STATE_COMPLETED\n/,
+    );
     // biome-ignore lint/suspicious/noControlCharactersInRegex: there must be none
     expect(stdout).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f]/);
   });
@@ -135,8 +137,8 @@ describe("every binding", () => {
       expect(done.stdout).toContain(`Task ID: ${id}\nContext ID: ${contextId}\nState: TASK_STATE_COMPLETED\n`);
       const shown = await run(binding, "asking", "task", "get", id);
       for (const { stdout } of [done, shown]) {
-        expect(stdout).toContain("Text:\nred!\n\n");
-        expect(stdout).toContain('Data:\n{\n  "n": 1\n}\n\n');
+        expect(stdout).toContain("Text:\n  red!\n\n");
+        expect(stdout).toContain('Data:\n  {\n    "n": 1\n  }\n\n');
         expect(stdout).toMatch(/File: .*hi\.bin.*application\/octet-stream.*2 bytes/);
       }
       const again = await run(binding, "asking", "send", "--task-id", id, "--text", "more", "-o", "json");

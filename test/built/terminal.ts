@@ -8,15 +8,19 @@ export interface Terminal {
   shows(pattern: RegExp): Promise<void>;
   /** Presses keys. */
   type(keys: string): void;
-  /** How it ended, and what is left on the screen. */
-  readonly ended: Promise<{ readonly code: number | null; readonly screen: readonly string[] }>;
+  /** How it ended, all that was written to the terminal, and what is left on the screen. */
+  readonly ended: Promise<{
+    readonly code: number | null;
+    readonly written: string;
+    readonly screen: readonly string[];
+  }>;
   kill(): void;
 }
 
 /** `script` is part of bsdutils on Linux, and so of every Debian. */
-export function openTerminal(words: readonly string[], columns: number): Terminal {
-  requireBuild();
-  const program = [process.execPath, CLI, ...words].map(quoteForShell).join(" ");
+export function openTerminal(words: readonly string[], columns: number, script = CLI): Terminal {
+  if (script === CLI) requireBuild();
+  const program = [process.execPath, script, ...words].map(quoteForShell).join(" ");
   const command = `stty cols ${columns} rows 24; exec ${program}`;
   const child: ChildProcessWithoutNullStreams = spawn("script", ["-qefc", command, "/dev/null"], {
     env: cleanEnvironment({ SHELL: "/bin/sh", TERM: "xterm" }),
@@ -44,7 +48,7 @@ export function openTerminal(words: readonly string[], columns: number): Termina
         look();
       }),
     type: (keys) => void child.stdin.write(keys),
-    ended: closed.then((code) => ({ code, screen: screenOf(written, columns) })),
+    ended: closed.then((code) => ({ code, written, screen: screenOf(written, columns) })),
     kill: () => child.kill(),
   };
 }

@@ -63,8 +63,8 @@ const writeFlow = (steps: string): string => project.write("flow.yaml", `steps:\
 
 describe("run", () => {
   it.each([
-    ["City bees", "Artifact: document\nText:\n# City bees\n"],
-    ["城市里的蜜蜂", "Artifact: document\nText:\n# 城市里的蜜蜂\n"],
+    ["City bees", "Artifact: document\nText:\n  # City bees\n"],
+    ["城市里的蜜蜂", "Artifact: document\nText:\n  # 城市里的蜜蜂\n"],
   ])("writes an article about %s offline", async (topic, expected) => {
     const { code, stdout, stderr } = await runCli(["run", ARTICLE, "--config", CONFIG, "--text", topic]);
     expect(code).toBe(0);
@@ -90,7 +90,7 @@ describe("run", () => {
     const run = [...words, "--config", writeConfig(), "--text", "hello"];
     const failed = await runCli(run);
     expect(failed.code).toBe(1);
-    expect(failed.stdout).toContain("Artifact: a\nText:\nhello\n");
+    expect(failed.stdout).toContain("Artifact: a\nText:\n  hello\n");
     expect(failed.stderr).toContain("Warning: broken: Program exited with code 3: out of paper\n");
     expect(failed.stderr).toContain(
       "Error: Step b failed: The agent's program exited with code 3.\nCode: DRAGOMAN_ERR_WORKFLOW_FAILED\n",
@@ -178,7 +178,7 @@ describe("run at a terminal", () => {
     const lines = screen.map((line) => line.replace(/\d+s$/, "0s"));
     expect(lines).toContain("✓ a  outline  local  completed  0s");
     expect(lines).toContain("✓ b  echo     local  completed  0s");
-    expect(lines).toContain("Topic: Tea");
+    expect(lines).toContain("  Topic: Tea");
   });
 
   it("sends the agent of a step that waits to be authorised what is written meanwhile", async () => {
@@ -189,7 +189,7 @@ describe("run at a terminal", () => {
     terminal.type("the code is 7\r");
     const { code, screen } = await terminal.ended;
     expect(code).toBe(0);
-    expect(screen).toContain("told the code is 7");
+    expect(screen).toContain("  told the code is 7");
     expect(screen.map((line) => line.replace(/\d+s$/, "0s"))).toContain("✓ a  locked  local  completed  0s");
   });
 

@@ -1,6 +1,6 @@
+import { safeLine } from "../../model/safe-text.ts";
 import type { Channel, Post } from "../../wire/channel.ts";
 import type { Output } from "../output.ts";
-import { safeLine } from "../render/text.ts";
 import type { ConfiguredChannel } from "./configured.ts";
 import type { PostReader } from "./post-reader.ts";
 

@@ -15,7 +15,6 @@ import { canParseUrl } from "../../model/url.ts";
 import { CommandError, usageError } from "../errors.ts";
 import { ifGiven, readInteger } from "../flag-values.ts";
 import type { Output } from "../output.ts";
-import { safeText } from "../render/text.ts";
 import { agentOrigin, isLoopbackOrigin, openVault, untrustedOrigins } from "../session/credentials.ts";
 import { readStandardInput } from "../session/message-parts.ts";
 import { reportResult } from "../session/report.ts";
@@ -222,7 +221,7 @@ async function obtainTokens(
         ? await readSecret(output, source)
         : undefined;
   if (scheme.kind === "oauth2" && scheme.scopes.length > 0 && scopes.length === 0 && flags.scopes === undefined) {
-    output.info(safeText(`No scope is asked for; --scopes can name some of ${scheme.scopes.join(", ")}`));
+    output.info(`No scope is asked for; --scopes can name some of ${scheme.scopes.join(", ")}`);
   }
   const credential = await logIn({
     scheme,
@@ -238,12 +237,12 @@ async function obtainTokens(
     fetch: createServerFetch(agent, flags.issuer),
     signal: stop.signal,
     now: Date.now,
-    onServer: (issuer) => output.info(safeText(`Logging in at ${issuer}, which the agent's card names.`)),
-    onAddress: (url) => output.info(`Open this address in a browser:\n${safeText(url)}`),
+    onServer: (issuer) => output.info(`Logging in at ${issuer}, which the agent's card names.`),
+    onAddress: (url) => output.info(`Open this address in a browser:\n${url}`),
     onCode: ({ completeUri, expiresInSeconds, userCode, verificationUri }) => {
       const within = `within ${Math.max(1, Math.floor(expiresInSeconds / 60))} min`;
-      output.info(safeText(`Open ${verificationUri} in a browser and enter the code ${userCode} ${within}`));
-      if (completeUri !== undefined) output.info(safeText(`or open ${completeUri}`));
+      output.info(`Open ${verificationUri} in a browser and enter the code ${userCode} ${within}`);
+      if (completeUri !== undefined) output.info(`or open ${completeUri}`);
     },
   });
   output.addSecret(credential.accessToken);
@@ -267,7 +266,7 @@ function createServerFetch(agent: string, issuer: string | undefined): typeof gl
 function warnAboutUntrustedOrigins(output: Output, { card, url }: FetchedCard, origins: readonly string[]): void {
   for (const origin of untrustedOrigins(card, url, origins)) {
     output.warn(
-      `The card also names ${safeText(origin)}; credentials are not sent there unless you allow it with --credential-origin.`,
+      `The card also names ${origin}; credentials are not sent there unless you allow it with --credential-origin.`,
     );
   }
 }

@@ -15,7 +15,7 @@ import { CommandError, CommandExit, EXIT, usageError } from "../errors.ts";
 import { ifGiven, readChoice } from "../flag-values.ts";
 import { type Output, printJson } from "../output.ts";
 import { describeInterface, describeVerification, renderCard } from "../render/card.ts";
-import { field, safeText } from "../render/text.ts";
+import { field } from "../render/text.ts";
 import { chooseInterfaces, flagsForOlder } from "../session/choose-interfaces.ts";
 import { readTrustOptions } from "../session/connect-options.ts";
 import { credentialHint, keepDeclaredCredentials } from "../session/credentials.ts";
@@ -37,7 +37,7 @@ export function cardGet(output: Output, flags: CardGetFlags): Promise<void> {
     const extended = flags.extended === true ? await fetchExtendedCard(session, found.card) : undefined;
     if (session.settings.output === "json") {
       // The document is the card as served, which has no field for the outcome.
-      output.info(`Signature: ${safeText(describeVerification(verification))}`);
+      output.info(`Signature: ${describeVerification(verification)}`);
       printJson(output, extended ?? document, jsonLayout(session));
       return;
     }
@@ -133,9 +133,9 @@ export async function cardSign(output: Output, file: string, flags: CardSignFlag
   if (unsigned.length > 0)
     output.warn(`Not part of a 1.0 card, so not covered by the signature: ${unsigned.join(", ")}.`);
   const signatures = [...otherSignatures(document, flags.kid), ...signCard(form, key)];
-  const text = `${JSON.stringify({ ...document, signatures }, null, 2)}\n`;
-  if (flags.out === undefined) output.write(text);
-  else await writeFile(flags.out, text);
+  const signed = { ...document, signatures };
+  if (flags.out === undefined) printJson(output, signed, "document");
+  else await writeFile(flags.out, `${JSON.stringify(signed, null, 2)}\n`);
   output.info(`Signed with ${key.alg} by the key ${key.kid}.`);
 }
 

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { MissingPackageError, missingPackages } from "../../channels/load-package.ts";
 import { SILENT_LOG } from "../../model/ports.ts";
+import { safeLine, safeText } from "../../model/safe-text.ts";
 import { systemTools, uuidV7 } from "../../server/clock-and-ids.ts";
 import type { Channel } from "../../wire/channel.ts";
 import { DialError } from "../../wire/dial-error.ts";
@@ -14,7 +15,6 @@ import { type Check, failed, messageOf, ok, skipped } from "../doctor/checks.ts"
 import { CommandExit, EXIT, type ExitCode, usageError } from "../errors.ts";
 import { ifGiven, readDuration } from "../flag-values.ts";
 import { type Output, printJson } from "../output.ts";
-import { safeLine, safeText } from "../render/text.ts";
 import { StopSignal } from "../session/stop-signal.ts";
 import { type ChannelsFlags, findNetwork } from "./channels.ts";
 import { findConfig, missingConfigError } from "./serve.ts";

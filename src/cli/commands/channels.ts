@@ -2,13 +2,14 @@ import { existsSync } from "node:fs";
 import { missingPackages } from "../../channels/load-package.ts";
 import type { Network } from "../../channels/network.ts";
 import { NETWORKS } from "../../channels/networks.ts";
+import { safeLine } from "../../model/safe-text.ts";
 import { closestMatch } from "../../model/suggestions.ts";
 import { type ConfiguredChannel, configuredChannels } from "../channels/configured.ts";
 import { describeAbilities } from "../channels/describe.ts";
 import { exampleConfig } from "../channels/example-config.ts";
 import { usageError } from "../errors.ts";
 import { type Output, printResult } from "../output.ts";
-import { field, safeLine, table } from "../render/text.ts";
+import { field, table } from "../render/text.ts";
 import { findConfig } from "./serve.ts";
 
 export interface ChannelsFlags {
@@ -88,8 +89,8 @@ function renderList(configured: readonly ConfiguredChannel[], file: string): str
   const entries = configured.map(({ agent, network, path, rooms }) => [
     path,
     network.name,
-    safeLine(agent),
-    safeLine(rooms?.join(", ") ?? "any room"),
+    agent,
+    rooms?.join(", ") ?? "any room",
   ]);
   const own = entries.length === 0 ? "" : `\nConfigured in ${safeLine(file)}:\n${table(entries, "  ")}`;
   return `${table(rows)}${own}\nSet-up of one: dragoman channels show <network>\n`;

@@ -105,7 +105,7 @@ async function onLine(conversation: Conversation, lines: Interface, line: string
     else if (line !== "") await takeTurn(conversation, line);
   } catch (error) {
     const failure = toFailure(error);
-    output.info(`${output.red("Error:")} ${failure.message}${failure.hint === null ? "" : ` ${failure.hint}`}`);
+    output.error(`${failure.message}${failure.hint === null ? "" : ` ${failure.hint}`}`);
   }
   if (conversation.turn === undefined && !conversation.isClosed) lines.prompt();
 }

@@ -32,7 +32,7 @@ import { omitUndefined } from "../../model/json.ts";
 import { CommandError, CommandExit, EXIT, usageError } from "../errors.ts";
 import { readChoice, readDuration } from "../flag-values.ts";
 import type { Output } from "../output.ts";
-import { safeText, table } from "../render/text.ts";
+import { table } from "../render/text.ts";
 import { canonicalBinding } from "../session/choose-interfaces.ts";
 import {
   agentOrigin,
@@ -255,12 +255,12 @@ function toHeaders(pairs: readonly string[], output: Output): Readonly<Record<st
 function createProgressPrinter({ output, settings }: Session): (progress: Progress) => void {
   const begun = new Set<string>();
   return ({ requirements, result, subject }) => {
-    if (!begun.has(subject)) output.info(output.dim(`Testing ${safeText(subject)}`));
+    if (!begun.has(subject)) output.info(`Testing ${subject}`, "dim");
     begun.add(subject);
     const { name, reason, status } = result;
     if (status === "failed") {
-      output.info(`${output.red("Failed")} ${requirements.join(", ")} (${name}): ${safeText(reason ?? "")}`);
-    } else if (settings.verbose) output.info(output.dim(`${status} ${name} in ${safeText(subject)}`));
+      output.error(`${requirements.join(", ")} (${name}): ${reason ?? ""}`, "Failed");
+    } else if (settings.verbose) output.info(`${status} ${name} in ${subject}`, "dim");
   };
 }
 
@@ -269,7 +269,7 @@ function printReport(session: Session, report: Report): void {
     const offered = report.untested.length === 0 ? "" : ` It offers ${report.untested.join(", ")}.`;
     throw new CommandError("DRAGOMAN_ERR_NO_INTERFACE", `The card declares no interface that can be tested.${offered}`);
   }
-  reportResult(session, report, () => safeText(renderText(report, { verbose: session.settings.verbose })));
+  reportResult(session, report, () => renderText(report, { verbose: session.settings.verbose }));
 }
 
 function exitCode({ stop }: Session, report: Report) {

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { safeLine } from "../../model/safe-text.ts";
 import type { DragomanConfig } from "../../server/config/index.ts";
 import { checkChannels } from "../doctor/channels.ts";
 import {
@@ -18,7 +19,7 @@ import { checkLinks, checkXiaoyi } from "../doctor/xiaoyi.ts";
 import { CommandExit, EXIT } from "../errors.ts";
 import { ifGiven, readDuration, readHttpUrl } from "../flag-values.ts";
 import { type Output, printResult } from "../output.ts";
-import { safeLine, table } from "../render/text.ts";
+import { table } from "../render/text.ts";
 import { StopSignal } from "../session/stop-signal.ts";
 import { findConfig } from "./serve.ts";
 
@@ -100,7 +101,7 @@ async function checkSetup(
 }
 
 function renderChecks(checks: readonly Check[]): string {
-  return table(checks.map(({ detail, name, status }) => [status, name, safeLine(detail)]));
+  return table(checks.map(({ detail, name, status }) => [status, name, detail]));
 }
 
 function renderAgents(agents: readonly AgentReport[]): string {
@@ -111,8 +112,8 @@ function renderAgents(agents: readonly AgentReport[]): string {
       const place = url === undefined ? "" : ` at ${url}`;
       const rows = claims.map(({ claim, detail, status }) => [
         status === "not-checked" ? "not checked" : status,
-        safeLine(claim),
-        safeLine(detail),
+        claim,
+        detail,
       ]);
       return `\n${safeLine(`${what}${place}${from}`)}\n${table(rows, "  ")}`;
     })

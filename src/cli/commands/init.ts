@@ -36,9 +36,10 @@ export async function init(output: Output, directory: string | undefined, flags:
   }
   printNextSteps(output, relative(".", root));
   if (dependency.startsWith("file:"))
-    output.info(
-      `\npackage.json takes dragoman from this machine (${dependency}): nothing shows that it was installed from a registry.`,
-    );
+    output.info([
+      "",
+      `package.json takes dragoman from this machine (${dependency}): nothing shows that it was installed from a registry.`,
+    ]);
 }
 
 function printNextSteps(output: Output, folder: string): void {
@@ -48,7 +49,7 @@ function printNextSteps(output: Output, folder: string): void {
     "npm start",
     "npx dragoman send -a http://127.0.0.1:4000/agents/hello --text Ada   # in another terminal",
   ];
-  output.info(`\nNext:\n${steps.map((step) => `  ${step}`).join("\n")}`);
+  output.info(["", "Next:", ...steps.map((step) => `  ${step}`)]);
 }
 
 /** A valid npm package name derived from the folder's name. */

@@ -14,11 +14,12 @@ import type {
 } from "../../client/registry/types.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { isObject, omitUndefined } from "../../model/json.ts";
+import { safeLine } from "../../model/safe-text.ts";
 import { canParseUrl } from "../../model/url.ts";
 import { CommandError, usageError } from "../errors.ts";
 import { ifGiven, readDuration, readInteger } from "../flag-values.ts";
 import { type Output, printJson } from "../output.ts";
-import { field, quoteForShell, safeLine, table } from "../render/text.ts";
+import { field, quoteForShell, table } from "../render/text.ts";
 import { findRegistry, notFoundError, openRegistry, requireOne, toRegistryFailure } from "../session/registry.ts";
 import { jsonLayout } from "../session/report.ts";
 import { type ClientFlags, type Session, withSession } from "../session/session.ts";
@@ -88,7 +89,7 @@ export function registrySearch(
     });
     const { pageToken, results, unanswered = [] } = page;
     printEntries(session, page, results);
-    for (const peer of unanswered) output.warn(safeLine(`${redactUrl(peer.url)} did not answer: ${peer.reason}`));
+    for (const peer of unanswered) output.warn(`${redactUrl(peer.url)} did not answer: ${peer.reason}`);
     if (session.settings.output === "text") printEnd(session, "search", results.length, { pageToken, url });
   });
 }
@@ -224,7 +225,7 @@ function printEntries(session: Session, page: object, entries: readonly (Registr
 function toRow(entry: RegistryEntry | RegistryResult): readonly string[] {
   const { capabilities = [], displayName, id, identifier, metadata = {}, url } = entry;
   const place = url === undefined ? "(inline card)" : redactUrl(url);
-  return [id ?? identifier, `${metadata.health ?? ""}`, displayName, capabilities.join(","), place].map(safeLine);
+  return [id ?? identifier, `${metadata.health ?? ""}`, displayName, capabilities.join(","), place];
 }
 
 interface End {

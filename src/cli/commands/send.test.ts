@@ -39,7 +39,7 @@ describe("send", () => {
   it("[A2ACLI_SEND_001, A2ACLI_SEND_002, A2ACLI_SEND_004, A2ACLI_INTERACT_004, A2ACLI_OUT_001, A2ACLI_OUT_005] waits for the outcome and prints it with the identifiers and the next command", async () => {
     const { code, stderr, stdout } = await runInProcess("send", "-a", agent.url, "--text", "hello");
     expect(stdout).toBe(
-      'Artifact: answer\nText:\nHello!\n\nData:\n{\n  "n": 1\n}\n\n' +
+      'Artifact: answer\nText:\n  Hello!\n\nData:\n  {\n    "n": 1\n  }\n\n' +
         "Task ID: task-1\nContext ID: context-1\nState: TASK_STATE_COMPLETED\n" +
         `Resume: dragoman send -a ${agent.url} --context-id context-1 --text '<message>'\n`,
     );
@@ -119,9 +119,9 @@ describe("send", () => {
 
   it("[A2ACLI_SEND_003, A2ACLI_OUT_005, A2ACLI_INTERACT_004] streams events as text, the last one with the identifiers", async () => {
     const { stdout } = await runInProcess("send", "-a", agent.url, "hello", "--stream");
-    expect(stdout).toContain("Message: from agent\nText:\nThinking\n\n");
+    expect(stdout).toContain("Message: from agent\nText:\n  Thinking\n\n");
     expect(stdout).toContain(
-      "Artifact: answer\nText:\nHello!\n\nTask ID: task-1\nContext ID: context-1\nState: TASK_STATE_COMPLETED\n",
+      "Artifact: answer\nText:\n  Hello!\n\nTask ID: task-1\nContext ID: context-1\nState: TASK_STATE_COMPLETED\n",
     );
   });
 
@@ -137,7 +137,7 @@ describe("send", () => {
     const streamed = await runInProcess("send", "-a", agent.url, "hello", "--stream", "-o", "json");
     expect([streamed.code, lines(streamed.stdout)]).toEqual([0, [{ message }]]);
     const waited = await runInProcess("send", "-a", agent.url, "hello");
-    expect([waited.code, waited.stdout]).toEqual([0, "Message: from agent\nText:\nHi.\n\n"]);
+    expect([waited.code, waited.stdout]).toEqual([0, "Message: from agent\nText:\n  Hi.\n\n"]);
   });
 
   it("[A2ACLI_SEND_003, A2ACLI_VER_003, A2ACLI_OUT_003] does not hang or fail where the agent cannot stream", async () => {

@@ -2,6 +2,7 @@ import { randomBytes, randomInt } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createInterface, type Interface } from "node:readline";
 import { stringify } from "yaml";
+import { safeLine } from "../../model/safe-text.ts";
 import { systemClock } from "../../server/clock-and-ids.ts";
 import {
   type CloudCredentials,
@@ -23,7 +24,6 @@ import {
 import { CommandError, toFailure, usageError } from "../errors.ts";
 import { readChoice, readDuration, readHttpUrl, readInteger, readPort } from "../flag-values.ts";
 import { type Output, printJson } from "../output.ts";
-import { safeLine } from "../render/text.ts";
 import { PhoneTerminal } from "../simulate/phone-terminal.ts";
 import { readTraits } from "../simulate/platform-traits.ts";
 
@@ -124,12 +124,12 @@ function printSetup(output: Output, simulator: Simulator, flags: SimulateFlags, 
           links: [{ agent: "NAME", agentId, ak, sk, url, ...backup, push, uid, apiKey, uploadUrl: origin }],
         }
       : { http: [{ agent: "NAME", ...httpEntry(simulator, push), upload: { uid, apiKey, url: origin } }] };
-  output.info("For dragoman.yaml, with the name of your agent:\n");
-  output.info(stringify({ xiaoyi: { ...entry, files: { allowHosts: [new URL(origin).hostname] } } }));
+  const yaml = stringify({ xiaoyi: { ...entry, files: { allowHosts: [new URL(origin).hostname] } } });
+  output.info(["For dragoman.yaml, with the name of your agent:", "", ...yaml.split("\n")]);
   output.info(
     `Set ${VARIABLES.agentId}, ${VARIABLES.accessKey} and ${VARIABLES.secretKey} to keep the same from run to run.`,
   );
-  output.info(output.dim(`Accounts: ${simulator.accountTokenUrl}. Seed: ${seed}.`));
+  output.info(`Accounts: ${simulator.accountTokenUrl}. Seed: ${seed}.`, "dim");
 }
 
 /** Notifications are signed even if the agent is called with an API key. */
@@ -165,7 +165,7 @@ function runInteractive(output: Output, terminal: PhoneTerminal): Promise<void> 
       try {
         if (!(await terminal.handleLine(line, false))) lines.close();
       } catch (error) {
-        output.info(`${output.red("Error:")} ${toFailure(error).message}`);
+        output.error(toFailure(error).message);
       }
       if (!over) lines.prompt();
     });
@@ -199,7 +199,7 @@ async function runScenarios(
     flags.disconnects === undefined ? DEFAULT_DISCONNECTS : readInteger("--disconnects", flags.disconnects, 1, 9999);
   let failed = 0;
   for (const name of names) {
-    output.info(output.dim(`${name}: ${SCENARIOS[name].about} …`));
+    output.info(`${name}: ${SCENARIOS[name].about} …`, "dim");
     const random = seededRandom(seed);
     const options = { clock: systemClock, random, phrases, patienceMs: timeoutMs, disconnects, steadyMs: STEADY_MS };
     const report = await runScenario(name, simulator, options);

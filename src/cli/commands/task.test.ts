@@ -76,7 +76,7 @@ describe("task get", () => {
     const { stdout } = await runInProcess("task", "get", "-a", agent.url, "task-1", "--history", "3");
     expect(agent.received[0]?.body.params).toEqual({ tenant: "acme", id: "task-1", historyLength: 3 });
     expect(stdout).toBe(
-      "History: m1\nMessage: from user\nText:\nquestion\n\n" +
+      "History: m1\nMessage: from user\nText:\n  question\n\n" +
         "Task ID: task-1\nContext ID: context-1\nState: TASK_STATE_WORKING\n" +
         `Resume: dragoman task get --wait -a ${agent.url} task-1\n`,
     );
@@ -173,7 +173,7 @@ describe("the other task commands", () => {
     const fields = "Task ID: a\nContext ID: context-1\nState: TASK_STATE_WORKING\n\nTasks: 1 of 2\nNext Page: ";
     expect(text.stdout.startsWith(fields)).toBe(true);
     const asked = await runInProcess(...words, "--history", "1");
-    expect(asked.stdout.startsWith(`History: m1\nMessage: from user\nText:\nquestion\n\n${fields}`)).toBe(true);
+    expect(asked.stdout.startsWith(`History: m1\nMessage: from user\nText:\n  question\n\n${fields}`)).toBe(true);
     const json = await runInProcess(...words, "-o", "json");
     expect(JSON.parse(json.stdout)).toMatchObject({ tasks: [{ id: "a" }], nextPageToken: "next", totalSize: 2 });
     agent.replies.ListTasks = [page("a", "next"), page("b", "")];

@@ -56,6 +56,23 @@ describe.runIf(hasPostgres())("dragoman top", () => {
     for (const line of captured.out.split("\n")) expect(line.length).toBeLessThan(80);
   });
 
+  it("shows what nodes report on one line each, without control sequences", async () => {
+    const url = server.url("hostile");
+    const store = await open(url);
+    const evil = "evil\u001b[2J\u009b31m\u202e\n\nfaked";
+    await store.heartbeat(evil, LEASE_MS, JSON.stringify({ ...IDLE, agents: [evil], fenced: evil, queued: evil }));
+    const captured = captureOutput({ isTTY: true, columns: 200 });
+    const ended = run(["top", "--store", url, "--interval", "100ms"], captured.output);
+    await expect.poll(() => captured.err).toContain("evil");
+    process.emit("SIGINT");
+    expect(await ended).toBe(0);
+    await store.close();
+    expect(captured.out.trimEnd().split("\n")).toHaveLength(5);
+    expect(captured.out).toContain("evil\\x1b[2J\\x9b31m\\u202e\\n\\nfaked");
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: what the node wrote must not be left
+    expect(captured.out + captured.err).not.toMatch(/\u001b\[2J|[\u009b\u202e]|^faked/m);
+  });
+
   it("waits for the next report of every node before it prints rates", async () => {
     const url = server.url("measured");
     const { store, alive, left } = await fill(url);

@@ -2,8 +2,9 @@
 
 import type { NodeReport } from "../../engine/node-report.ts";
 import { formatDuration } from "../../model/duration.ts";
+import { safeLine } from "../../model/safe-text.ts";
 import type { StoreNode, StoreStats } from "../../store/contract.ts";
-import { displayWidth, safeLine, table, truncateToWidth } from "./text.ts";
+import { displayWidth, table, truncateToWidth } from "./text.ts";
 
 /** A node with what it has reported. */
 export interface ShownNode extends Omit<StoreNode, "report"> {
@@ -25,7 +26,7 @@ const MAX_HOST = 11;
 /** The most important first: a terminal shows those that fit. */
 const COLUMNS: readonly (readonly [header: string, cell: (node: ShownNode) => string])[] = [
   ["NODE", ({ id }) => shortenId(id)],
-  ["HOST", ({ host = "" }) => truncateToWidth(safeLine(host), MAX_HOST)],
+  ["HOST", ({ host = "" }) => truncateToWidth(host, MAX_HOST)],
   ["BEAT", beatOf],
   ["TASKS", ({ tasks }) => String(tasks)],
   ["QUEUED", ({ report }) => String(report?.queued ?? "")],
@@ -38,12 +39,12 @@ const COLUMNS: readonly (readonly [header: string, cell: (node: ShownNode) => st
   ["STREAMS", ({ report }) => String(report?.streams ?? "")],
   ["UP", ({ upMs }) => formatDuration(Math.max(1, Math.round(upMs / 1000)) * 1000)],
   ["PID", ({ pid }) => String(pid ?? "")],
-  ["AGENTS", ({ report }) => safeLine((report?.agents ?? []).join(" "))],
+  ["AGENTS", ({ report }) => (report?.agents ?? []).join(" ")],
 ];
 
 /** Ids begin with the time, which is the same for workers that were started together. */
 function shortenId(id: string): string {
-  return id.length <= ID_END + 1 ? safeLine(id) : `…${safeLine(id.slice(-ID_END))}`;
+  return id.length <= ID_END + 1 ? id : `…${id.slice(-ID_END)}`;
 }
 
 function beatOf({ alive, beatAgoMs, left }: ShownNode): string {
@@ -65,7 +66,7 @@ export function renderCluster(nodes: readonly ShownNode[], stats: StoreStats, co
     `${living.length} of ${rows.length} nodes alive; ${held} leases held, ${Math.max(0, open - held)} not`,
     `${tasks} tasks: ${open} running or queued, ${waiting} waiting for a caller; ${events} events`,
   ];
-  const cells = COLUMNS.map(([header, cell]) => [header, ...rows.map(cell)]);
+  const cells = COLUMNS.map(([header, cell]) => [header, ...rows.map((node) => safeLine(cell(node)))]);
   const shown = columns === undefined ? cells : cells.slice(0, countFitting(cells, columns));
   const lines = ["", ...rows].map((_, row) => shown.map((column) => column[row] ?? ""));
   return `${summary.join("\n")}\n\n${table(lines)}`;

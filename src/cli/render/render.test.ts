@@ -23,9 +23,9 @@ const status = (state: Task["status"]["state"], text?: string): StreamEvent => (
 
 describe("parts", () => {
   it.each<[Part, string]>([
-    [{ text: "hi" }, "Text:\nhi\n\n"],
-    [{ data: { a: [1] } }, 'Data:\n{\n  "a": [\n    1\n  ]\n}\n\n'],
-    [{ data: null }, "Data:\nnull\n\n"],
+    [{ text: "hi" }, "Text:\n  hi\n\n"],
+    [{ data: { a: [1] } }, 'Data:\n  {\n    "a": [\n      1\n    ]\n  }\n\n'],
+    [{ data: null }, "Data:\n  null\n\n"],
     [{ raw: "aGVsbG8=", filename: "x.bin", mediaType: "a/b" }, "File: x.bin (a/b, 5 bytes)\n"],
     [{ url: "https://e.example/f", mediaType: "a/b" }, "File: unnamed (a/b, at https://e.example/f)\n"],
   ])("are all shown: %j", (part, text) => {
@@ -34,7 +34,7 @@ describe("parts", () => {
 
   it("show everything beside their content when asked", () => {
     expect(renderPart({ text: "hi", mediaType: "text/markdown", metadata: { k: 1 } }, true)).toBe(
-      'Text:\nhi\n\nPart Media Type: text/markdown\nPart Metadata:\n{\n  "k": 1\n}\n\n',
+      'Text:\n  hi\n\nPart Media Type: text/markdown\nPart Metadata:\n  {\n    "k": 1\n  }\n\n',
     );
   });
 });
@@ -49,10 +49,10 @@ describe("tasks", () => {
       history: [{ messageId: "m1", role: "ROLE_USER", parts: [{ text: "question" }] }],
     };
     expect(renderTask(task, { verbose: false, history: false })).toBe(
-      "Artifact: answer\nText:\n42\n\nTask ID: t\nContext ID: c\nState: TASK_STATE_COMPLETED\n",
+      "Artifact: answer\nText:\n  42\n\nTask ID: t\nContext ID: c\nState: TASK_STATE_COMPLETED\n",
     );
     expect(renderTask(task, { verbose: false, history: true })).toContain(
-      "History: m1\nMessage: from user\nText:\nquestion\n\n",
+      "History: m1\nMessage: from user\nText:\n  question\n\n",
     );
   });
 });
@@ -72,8 +72,8 @@ describe("streams", () => {
     for (const event of events) renderer.show(event);
     renderer.close();
     expect(seen.out).toBe(
-      "Message: from agent\nText:\nThinking\n\nTask ID: t\nContext ID: c\nState: TASK_STATE_WORKING\n" +
-        "Artifact: notes\nText:\nHello!\n\nTask ID: t\nContext ID: c\nState: TASK_STATE_COMPLETED\n",
+      "Message: from agent\nText:\n  Thinking\n\nTask ID: t\nContext ID: c\nState: TASK_STATE_WORKING\n" +
+        "Artifact: notes\nText:\n  Hello!\n\nTask ID: t\nContext ID: c\nState: TASK_STATE_COMPLETED\n",
     );
   });
 
@@ -81,9 +81,9 @@ describe("streams", () => {
     const seen = captureOutput();
     const renderer = new StreamRenderer(seen.output, false);
     renderer.show(chunk("Hel", false));
-    expect(seen.out).toBe("Artifact: notes\nText:\nHel");
+    expect(seen.out).toBe("Artifact: notes\nText:\n  Hel");
     renderer.show({ artifactUpdate: { ...ids, artifact: { artifactId: "b", parts: [{ data: 1 }] } } });
-    expect(seen.out).toBe("Artifact: notes\nText:\nHel\n\nArtifact: b\nData:\n1\n\n");
+    expect(seen.out).toBe("Artifact: notes\nText:\n  Hel\n\nArtifact: b\nData:\n  1\n\n");
   });
 
   it("are only words for a person in a chat", () => {
@@ -91,8 +91,8 @@ describe("streams", () => {
     const renderer = new ChatRenderer(seen.output);
     for (const event of [...events, status("TASK_STATE_INPUT_REQUIRED", "Which one?")]) renderer.show(event);
     expect({ out: seen.out, err: seen.err }).toEqual({
-      out: "Hello!\nWhich one?\n",
-      err: "Thinking\n[TASK_STATE_INPUT_REQUIRED]\n",
+      out: "  Hello!\n  Which one?\n",
+      err: "  Thinking\n[TASK_STATE_INPUT_REQUIRED]\n",
     });
   });
 

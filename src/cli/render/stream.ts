@@ -1,5 +1,6 @@
 import type { StreamEvent, TaskArtifactUpdate } from "../../model/event.ts";
 import { isPlainText, isTextPart, type Part } from "../../model/message.ts";
+import { safeText } from "../../model/safe-text.ts";
 import { isInterrupted, isTerminal, type TaskStatus } from "../../model/task.ts";
 import type { Output } from "../output.ts";
 import {
@@ -11,7 +12,7 @@ import {
   renderTask,
   renderTaskIds,
 } from "./task.ts";
-import { ensureNewline, safeText } from "./text.ts";
+import { INDENT, indent } from "./text.ts";
 
 /**
  * Renders events as text while they arrive. The chunks of one artifact are appended to an open block as they are
@@ -20,7 +21,7 @@ import { ensureNewline, safeText } from "./text.ts";
 export class StreamRenderer {
   readonly #output: Output;
   readonly #verbose: boolean;
-  #open: { readonly artifactId: string; endsLine: boolean } | undefined;
+  #open: { readonly artifactId: string; readonly lines: IndentedLines } | undefined;
 
   constructor(output: Output, verbose: boolean) {
     this.#output = output;
@@ -45,7 +46,7 @@ export class StreamRenderer {
   /** Closes an open block. Must also be called when the stream ends without a closing event. */
   close(): void {
     if (this.#open === undefined) return;
-    this.#output.write(this.#open.endsLine ? "\n" : "\n\n");
+    this.#output.write(`${this.#open.lines.end()}\n`);
     this.#open = undefined;
   }
 
@@ -67,21 +68,39 @@ export class StreamRenderer {
     }
     if (this.#open === undefined) {
       this.#output.write("Text:\n");
-      this.#open = { artifactId, endsLine: false };
+      this.#open = { artifactId, lines: new IndentedLines() };
     }
-    if (part.text === "") return;
-    const text = safeText(part.text);
-    this.#output.write(text);
-    this.#open.endsLine = text.endsWith("\n");
+    this.#output.write(this.#open.lines.add(part.text));
+  }
+}
+
+/** Lines that arrive in pieces. */
+class IndentedLines {
+  #lineIsOpen = false;
+  #isEmpty = true;
+
+  add(text: string): string {
+    if (text === "") return "";
+    const begin = this.#lineIsOpen ? "" : INDENT;
+    const safe = safeText(text);
+    this.#lineIsOpen = !safe.endsWith("\n");
+    this.#isEmpty = false;
+    // A line begins with its first character: none may follow the last newline.
+    return begin + safe.replace(/\n(?=[\s\S])/g, `\n${INDENT}`);
+  }
+
+  /** What closes the last line; an empty text has one, too. */
+  end(): string {
+    return this.#lineIsOpen || this.#isEmpty ? "\n" : "";
   }
 }
 
 /** Renders events for an interactive chat: text as it arrives, without labels; states as messages on stderr. */
 export class ChatRenderer {
   readonly #output: Output;
-  /** The artifact whose text is being written, and whether its line is still open. */
+  /** The artifact whose text is being written, and its lines so far. */
   #artifactId: string | undefined;
-  #lineIsOpen = false;
+  #lines: IndentedLines | undefined;
 
   constructor(output: Output) {
     this.#output = output;
@@ -103,8 +122,7 @@ export class ChatRenderer {
   }
 
   close(): void {
-    if (this.#lineIsOpen) this.#output.write("\n");
-    this.#lineIsOpen = false;
+    this.#closeLine();
     this.#artifactId = undefined;
   }
 
@@ -113,29 +131,32 @@ export class ChatRenderer {
     const forReading = isInterrupted(state) || isTerminal(state);
     if (message !== undefined && forReading) this.#parts(message.parts);
     else if (message !== undefined) {
-      for (const part of message.parts) if (isTextPart(part)) this.#output.info(this.#output.dim(safeText(part.text)));
+      for (const part of message.parts) if (isTextPart(part)) this.#output.info(INDENT + part.text, "dim");
     }
-    if (forReading && state !== "TASK_STATE_COMPLETED") this.#output.info(this.#output.dim(`[${state}]`));
+    if (forReading && state !== "TASK_STATE_COMPLETED") this.#output.info(`[${state}]`, "dim");
   }
 
   #parts(parts: readonly Part[]): void {
     this.close();
     for (const part of parts) {
-      if (isTextPart(part)) this.#output.write(ensureNewline(safeText(part.text)));
+      if (isTextPart(part)) this.#output.write(indent(part.text));
       else this.#output.write(renderPart(part, false));
     }
   }
 
   #part(part: Part): void {
     if (!isTextPart(part)) {
-      if (this.#lineIsOpen) this.#output.write("\n");
-      this.#lineIsOpen = false;
+      this.#closeLine();
       this.#output.write(renderPart(part, false));
       return;
     }
     if (part.text === "") return;
-    const text = safeText(part.text);
-    this.#output.write(text);
-    this.#lineIsOpen = !text.endsWith("\n");
+    this.#lines ??= new IndentedLines();
+    this.#output.write(this.#lines.add(part.text));
+  }
+
+  #closeLine(): void {
+    this.#output.write(this.#lines?.end() ?? "");
+    this.#lines = undefined;
   }
 }

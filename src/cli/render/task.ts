@@ -1,7 +1,8 @@
 import type { JsonValue } from "../../model/json.ts";
 import { isDataPart, isTextPart, isUrlPart, type Message, type Part } from "../../model/message.ts";
+import { safeJson, safeLine } from "../../model/safe-text.ts";
 import type { Artifact, Task, TaskState, TaskStatus } from "../../model/task.ts";
-import { block, displayWidth, field, formatElapsed, safeLine, table, truncateToWidth } from "./text.ts";
+import { block, displayWidth, field, formatElapsed, table, truncateToWidth } from "./text.ts";
 
 interface RenderOptions {
   readonly verbose: boolean;
@@ -102,7 +103,7 @@ function renderDetails(part: Part): string {
 }
 
 export function prettyJson(value: JsonValue): string {
-  return JSON.stringify(value, undefined, 2);
+  return safeJson(value, 2);
 }
 
 const GAP = 2;

@@ -1,36 +1,23 @@
 /**
  * The `text` format of the a2a-cli specification, section 11.2: one `Label: value` field per line; longer content is a
- * block under its own label, closed by a blank line.
+ * block under its own label, closed by a blank line. The content is indented, so that no text of an agent reads as a
+ * field or as the end of its block.
  */
-
-// Characters that a terminal interprets: C0 except tab and newline, DEL, C1, and the bidirectional controls.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the expression matches control characters
-const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
-
-function escapeCharacter(character: string): string {
-  const code = character.codePointAt(0) ?? 0;
-  return code < 0x100 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
-}
-
-/** Text from agents may contain escape sequences; they are made visible instead of being interpreted. */
-export function safeText(text: string): string {
-  return text.replaceAll("\r\n", "\n").replace(CONTROL, escapeCharacter);
-}
-
-export function safeLine(text: string): string {
-  return safeText(text).replaceAll("\n", "\\n");
-}
+import { safeLine, safeText } from "../../model/safe-text.ts";
 
 export function field(label: string, value: string | number): string {
   return `${label}: ${safeLine(String(value))}\n`;
 }
 
 export function block(label: string, content: string): string {
-  return `${label}:\n${ensureNewline(safeText(content))}\n`;
+  return `${label}:\n${indent(content)}\n`;
 }
 
-export function ensureNewline(text: string): string {
-  return text.endsWith("\n") ? text : `${text}\n`;
+export const INDENT = "  ";
+
+/** Whole lines of what an agent wrote, empty ones included. */
+export function indent(content: string): string {
+  return safeText(content).replace(/\n$/, "").replace(/^/gm, INDENT).concat("\n");
 }
 
 /** Quoted only where a POSIX shell requires it, so that printed commands can be pasted. */
@@ -38,8 +25,9 @@ export function quoteForShell(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/** Pads each column to its widest cell, except the last one. */
-export function table(rows: readonly (readonly string[])[], indent = ""): string {
+/** Pads each column to its widest cell, except the last one. A row is a line, whatever is in its cells. */
+export function table(cells: readonly (readonly string[])[], indent = ""): string {
+  const rows = cells.map((row) => row.map(safeLine));
   const widths: number[] = [];
   for (const row of rows) {
     row.forEach((cell, column) => {

@@ -1,9 +1,10 @@
 /** A workflow on the terminal: its plan before it runs, and its steps while they run. */
 
 import { formatDuration } from "../../model/duration.ts";
+import { safeLine } from "../../model/safe-text.ts";
 import { describeTarget } from "../../workflow/graph.ts";
 import { STEP_STATES, type Step, type StepTarget, type Workflow } from "../../workflow/plan.ts";
-import { field, formatElapsed, safeLine, table, truncateToWidth } from "./text.ts";
+import { field, formatElapsed, table, truncateToWidth } from "./text.ts";
 
 export interface PlannedStep {
   /** `2.1` is the first step of the sub-workflow that is the second. */
@@ -47,9 +48,9 @@ function notesOf({ when, foreach, concurrency, retry, timeoutMs, onFailure }: St
 export function renderPlan(workflow: Workflow, steps: readonly PlannedStep[]): string {
   const rows = steps.map(({ number, step, target, resolved, needs, notes }) => [
     number,
-    safeLine(step),
-    safeLine(target),
-    safeLine(resolved),
+    step,
+    target,
+    resolved,
     [...(needs.length === 0 ? [] : [`after ${needs.join(", ")}`]), ...notes].join("; "),
   ]);
   const { description, name, output } = workflow;
@@ -156,10 +157,10 @@ export function renderTree(
   const chosen = new Set([...byInterest].slice(0, rows.length > lines ? lines - 1 : lines));
   const shown = rows.filter((row) => chosen.has(row));
   const cells = shown.map((row) => [
-    `${"  ".repeat(row.depth)}${MARKS[row.state] ?? "▸"} ${safeLine(nameOf(row))}`,
-    safeLine(row.agent ?? ""),
-    safeLine(row.dialect ?? ""),
-    safeLine(row.done === 0 ? row.state : `${row.state}, ${row.done} done`),
+    `${"  ".repeat(row.depth)}${MARKS[row.state] ?? "▸"} ${nameOf(row)}`,
+    row.agent ?? "",
+    row.dialect ?? "",
+    row.done === 0 ? row.state : `${row.state}, ${row.done} done`,
     row.startedAt === undefined ? "" : formatElapsed((row.endedAt ?? now) - row.startedAt),
   ]);
   const hidden = rows.length - shown.length;

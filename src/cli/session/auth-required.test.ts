@@ -93,7 +93,7 @@ describe("a step that waits for an authorisation", () => {
       const file = join(folder, "flow.yaml");
       writeFileSync(file, `steps: { pay: { url: "${agent.url}" } }\n`);
       const { code, stderr, stdout } = await runInProcess("run", file, "--text", "pay");
-      expect([code, stdout]).toEqual([0, expect.stringContaining("Artifact: pay\nText:\nPaid.\n")]);
+      expect([code, stdout]).toEqual([0, expect.stringContaining("Artifact: pay\nText:\n  Paid.\n")]);
       expect(stderr).toContain(ASKED);
     } finally {
       rmSync(folder, { recursive: true });

@@ -8,13 +8,12 @@ import { RPC_CODES } from "../../wire/rpc.ts";
 import { usageError } from "../errors.ts";
 import { ifGiven } from "../flag-values.ts";
 import type { Output } from "../output.ts";
-import { safeText } from "../render/text.ts";
 import type { Settings } from "../settings/read.ts";
 
 /** Logs requests and responses for `--debug`, with the time since the request. */
 export function createExchangeLog(output: Output): (trace: ExchangeTrace) => void {
   let started = performance.now();
-  const say = (line: string): void => output.info(output.dim(safeText(line)));
+  const say = (line: string): void => output.info(line, "dim");
   return (trace) => {
     const sign = trace.direction === "request" ? ">" : "<";
     if (trace.direction === "request") {

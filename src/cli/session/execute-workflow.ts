@@ -11,7 +11,7 @@ import type { Workflow } from "../../workflow/plan.ts";
 import { CommandError, CommandExit, toFailure } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
 import { renderArtifact } from "../render/task.ts";
-import { safeText } from "../render/text.ts";
+import { INDENT } from "../render/text.ts";
 import { RunView, renderChange, renderTree, type StepUpdate } from "../render/workflow.ts";
 import { StopSignal } from "./stop-signal.ts";
 import { createMessageLog, openWorkflowRun, type WorkflowRun } from "./workflow-run.ts";
@@ -83,7 +83,7 @@ async function runToEnd(
         return task;
       }
       display.pause();
-      output.info(safeText(textOf(task.status.message?.parts ?? [])));
+      output.info(INDENT + textOf(task.status.message?.parts ?? []));
       const answer = await ask(output, stop.signal);
       if (answer === undefined) {
         await run.cancel(task.id);
@@ -116,7 +116,7 @@ function createReplies(output: Output, run: WorkflowRun, display: Display, stop:
       waiting = new AbortController();
       display.leaveTerminal(true);
       output.info("Do what it asks for; the run then continues. A line written here is sent to its agent.");
-      pass(task, waiting).catch((error: Error) => output.warn(safeText(error.message)));
+      pass(task, waiting).catch((error: Error) => output.warn(error.message));
     },
     end(): void {
       if (waiting === undefined) return;
@@ -168,11 +168,11 @@ interface Display {
 /** Shows the steps while they run: as a tree on a terminal, elsewhere one line for each change. */
 function createDisplay(output: Output, workflow: Workflow): Display {
   const view = new RunView(workflow);
-  const tree = (): string => {
+  const tree = (): readonly string[] => {
     const size = { columns: output.columns, lines: output.maxStatusLines };
-    return renderTree(view.rows, { now: performance.now(), ...size }).join("\n");
+    return renderTree(view.rows, { now: performance.now(), ...size });
   };
-  const draw = (): void => output.status(tree());
+  const draw = (): void => output.status(tree().join("\n"));
   let timer: NodeJS.Timeout | undefined;
   let isLeft = false;
   const pause = (): void => {
@@ -241,29 +241,29 @@ function report(output: Output, task: Task, format: Execution["format"], interru
   if (format === "json") printJson(output, { task }, "document");
   else for (const artifact of task.artifacts ?? []) output.write(renderArtifact(artifact, false));
   if (status.state === "TASK_STATE_COMPLETED") {
-    if (text !== "") output.warn(safeText(text));
+    if (text !== "") output.warn(text);
     return;
   }
   const error = interrupted ? interruption(text) : failureOf(task, text);
   if (format !== "json") throw error;
   // There is one document on stdout, and it is the task.
-  output.info(`${output.red("Error:")} ${error.message}`);
+  output.error(error.message);
   throw new CommandExit(toFailure(error).exit);
 }
 
 function interruption(text: string): CommandError {
-  return new CommandError("DRAGOMAN_ERR_INTERRUPTED", `Interrupted. The run was cancelled. ${safeText(text)}`.trim());
+  return new CommandError("DRAGOMAN_ERR_INTERRUPTED", `Interrupted. The run was cancelled. ${text}`.trim());
 }
 
 function failureOf({ status }: Task, text: string): CommandError {
   if (status.state !== "TASK_STATE_INPUT_REQUIRED") {
-    const message = text === "" ? "The run did not complete." : safeText(text);
+    const message = text === "" ? "The run did not complete." : text;
     return new CommandError("DRAGOMAN_ERR_WORKFLOW_FAILED", message);
   }
   const step = readProgress(status.message)?.step ?? "";
   return new CommandError(
     "DRAGOMAN_ERR_INPUT_REQUIRED",
-    `Step ${step} asks: ${safeText(text)} There is no terminal to answer at, so the run was cancelled.`,
+    `Step ${step} asks: ${text} There is no terminal to answer at, so the run was cancelled.`,
     "Run it at a terminal, put the answer into the message, or serve the workflow as an agent and reply with dragoman send --task-id.",
   );
 }

@@ -1,8 +1,9 @@
 import type { StreamEvent } from "../../model/event.ts";
+import { safeLine } from "../../model/safe-text.ts";
 import type { TaskStatus } from "../../model/task.ts";
 import type { Output } from "../output.ts";
 import { firstLineOf, stateName } from "../render/task.ts";
-import { formatElapsed, safeLine, truncateToWidth } from "../render/text.ts";
+import { formatElapsed, truncateToWidth } from "../render/text.ts";
 
 const TICK_MS = 1000;
 const ANNOUNCE_AFTER_MS = 5000;

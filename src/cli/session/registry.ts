@@ -14,8 +14,8 @@ import {
 } from "../../client/registry/types.ts";
 import { createCredentialGate } from "../../client/transport/credential-origins.ts";
 import { omitUndefined } from "../../model/json.ts";
+import { safeLine } from "../../model/safe-text.ts";
 import { CommandError } from "../errors.ts";
-import { safeLine } from "../render/text.ts";
 import type { Settings } from "../settings/read.ts";
 import { createExchangeLog, readTlsOptions, readTrustOptions } from "./connect-options.ts";
 import { loadStoredLogin } from "./credentials.ts";
@@ -211,7 +211,7 @@ export async function readNamedCard(session: Session, agentCard: string, read: R
       const isOther = error instanceof RegistryError;
       const isAway = ConnectionError.is(error) && error.code !== "aborted";
       if ((!isOther && !isAway) || at === agents.length - 1) throw toRegistryFailure(error);
-      session.output.info(safeLine(`${entry.displayName} cannot be reached; trying the next one. ${error.message}`));
+      session.output.info(`${entry.displayName} cannot be reached; trying the next one. ${error.message}`);
     }
   }
   throw notFoundError(parseReference(agentCard) as RegistryReference, registry);
@@ -229,9 +229,7 @@ async function readInlineCard({ settings }: Session, { data = {} }: RegistryEntr
 function useFound(session: Session, entry: RegistryEntry, registry: string): void {
   const { output, settings } = session;
   const place = entry.url ?? registry;
-  output.info(
-    safeLine(`Using ${entry.displayName}, ${redactUrl(place)}, from the registry at ${redactUrl(registry)}.`),
-  );
+  output.info(`Using ${entry.displayName}, ${redactUrl(place)}, from the registry at ${redactUrl(registry)}.`);
   const named = settings.agentCardFlag === undefined ? {} : { agentCardFlag: entry.url };
   const isTrusted = createCredentialGate({ cardUrl: registry, credentialOrigins: settings.credentialOrigin });
   const { apiKey, authCode, bearer, keys, svcParam } = settings;

@@ -42,14 +42,15 @@ export function reportNextStep(session: Session, task: Task, expected?: TaskStat
   else if (!isTerminal(state)) session.output.info(`Resume: ${next}`);
   const warning = state === expected ? undefined : WARNINGS[state];
   if (warning !== undefined) session.output.warn(`Task ${task.id} ${warning}`);
-  if (state === "TASK_STATE_AUTH_REQUIRED") session.output.info(describeAuthRequired(session, task));
+  if (state !== "TASK_STATE_AUTH_REQUIRED") return;
+  session.output.info(describeAuthRequired(session, task));
 }
 
 /**
  * A2A 7.6: the authorisation is granted out of band, after which the task may continue by itself; messages to the task
  * are only for communication about it.
  */
-function describeAuthRequired({ settings, tasksCanBeRead }: Session, task: Task): string {
+function describeAuthRequired({ settings, tasksCanBeRead }: Session, task: Task): readonly string[] {
   const id = quoteForShell(task.id);
   return [
     task.status.message === undefined
@@ -57,7 +58,7 @@ function describeAuthRequired({ settings, tasksCanBeRead }: Session, task: Task)
       : "Do what the agent asks for above, outside of this conversation. The task waits for it and then continues.",
     ...(tasksCanBeRead ? [`Follow it: ${commandLine(settings, "task subscribe", id)}`] : []),
     `Reply to it: ${commandLine(settings, "send", "--task-id", id, "--text '<reply>'")}`,
-  ].join("\n");
+  ];
 }
 
 function formatNextCommand({ settings, tasksCanBeRead }: Session, task: Task): string {

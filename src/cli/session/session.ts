@@ -12,7 +12,7 @@ import { canParseUrl, parseUrl } from "../../model/url.ts";
 import { isLoopback } from "../../wire/loopback.ts";
 import { CommandError, usageError } from "../errors.ts";
 import type { Output } from "../output.ts";
-import { quoteForShell, safeText } from "../render/text.ts";
+import { quoteForShell } from "../render/text.ts";
 import type { FlagValues } from "../settings/definitions.ts";
 import { findSettingFiles } from "../settings/files.ts";
 import { readSettings, type Settings } from "../settings/read.ts";
@@ -191,7 +191,7 @@ export async function openAgent(session: Session): Promise<RemoteAgent> {
   for (const uri of requiredExtensions(card)) {
     if (!OWN_EXTENSIONS.has(uri))
       session.output.warn(
-        `The agent requires the extension ${safeText(uri)}, which is declared but not implemented here: what it asks for has to be in the message, e.g. with --metadata.`,
+        `The agent requires the extension ${uri}, which is declared but not implemented here: what it asks for has to be in the message, e.g. with --metadata.`,
       );
   }
   return agent;
@@ -220,7 +220,7 @@ export async function connectTo(
 ): Promise<RemoteAgent> {
   const { output, stop } = session;
   const debug = (line: string): void => {
-    if (settings.debug) output.info(output.dim(line));
+    if (settings.debug) output.info(line, "dim");
   };
   const interfaces = chooseInterfaces(card, settings);
   if (settings.transport.length > 0 && !offersBinding(settings.transport, interfaces)) {
@@ -274,7 +274,7 @@ function createNoticeHandler({ output, progress, settings }: Session): (notice: 
       output.warn(message.replace("Name that origin in credentialOrigins", CREDENTIAL_ORIGIN_HINT));
     else if (kind === "reconnect") progress.retry(message);
     else if (loss === undefined) output.info(message);
-    else if (settings.debug) output.info(output.dim(safeText(`Loss: ${loss.path} ${loss.kind}: ${loss.reason}`)));
+    else if (settings.debug) output.info(`Loss: ${loss.path} ${loss.kind}: ${loss.reason}`, "dim");
     else if (!lossesReported && loss.kind !== "filled") {
       lossesReported = true;
       output.info("The agent's dialect could not express everything; --debug shows what was lost.");

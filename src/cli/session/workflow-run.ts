@@ -13,7 +13,6 @@ import type { Task } from "../../model/task.ts";
 import type { DragomanConfig } from "../../server/config/index.ts";
 import type { Workflow } from "../../workflow/plan.ts";
 import type { Output } from "../output.ts";
-import { safeText } from "../render/text.ts";
 
 export interface WorkflowRun {
   /** Begins the run, or answers the question of a task. Ends when the task has ended or asks. */
@@ -122,7 +121,7 @@ export function createMessageLog(output: Output): Log {
     const about = typeof agent === "string" ? `${agent}: ` : "";
     const reason = isObject(err) || err instanceof Error ? ` ${err.message ?? ""}` : "";
     const written = typeof stderr === "string" && stderr !== "" ? `: ${stderr.trimEnd()}` : "";
-    output.warn(safeText(`${about}${message}${written}${reason}`));
+    output.warn(`${about}${message}${written}${reason}`);
   };
   return { debug: () => {}, info: () => {}, warn: show, error: show };
 }

@@ -1,5 +1,6 @@
 import { formatDuration } from "../../model/duration.ts";
 import type { Clock } from "../../model/ports.ts";
+import { safeLine, safeText } from "../../model/safe-text.ts";
 import {
   describeViolation,
   type Notification,
@@ -10,7 +11,7 @@ import {
 } from "../../simulator/index.ts";
 import { CommandError, usageError } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
-import { ensureNewline, safeLine, safeText, table } from "../render/text.ts";
+import { INDENT, table } from "../render/text.ts";
 import { PHONE_COMMANDS, type PhoneContext, phoneHelp } from "./phone-commands.ts";
 
 interface PhoneTerminalOptions {
@@ -84,7 +85,7 @@ export class PhoneTerminal implements PhoneContext {
   printAnswer(what: string, answer: string): void {
     const { json, output } = this.#options;
     if (json) printJson(output, { [what]: answer }, "line");
-    else output.write(`[${what}] ${answer}\n`);
+    else output.write(renderTag(what, answer));
   }
 
   show(): void {
@@ -96,8 +97,8 @@ export class PhoneTerminal implements PhoneContext {
     const { output } = this.#options;
     const [name = "", ...rest] = line.split(" ");
     const command = Object.hasOwn(PHONE_COMMANDS, name) ? PHONE_COMMANDS[name] : undefined;
-    if (name === "help") output.info(table(phoneHelp(), "  ").trimEnd());
-    else if (command === undefined) output.info(`Unknown command /${safeLine(name)}; /help lists all.`);
+    if (name === "help") output.info(table(phoneHelp(), "  ").trimEnd().split("\n"));
+    else if (command === undefined) output.info(`Unknown command /${name}; /help lists all.`);
     else {
       if (command.needs === "link" && this.simulator.cloud !== undefined) {
         throw usageError(`/${name} works only with agents that dial: with --http there is no connection.`);
@@ -115,10 +116,10 @@ export class PhoneTerminal implements PhoneContext {
         break;
       case "violation":
         if (json) printJson(output, { violation: event.violation }, "line");
-        output.warn(safeLine(describeViolation(event.violation)));
+        output.warn(describeViolation(event.violation));
         break;
       case "connection":
-        output.info(output.dim(describeConnection(event.connection)));
+        output.info(describeConnection(event.connection), "dim");
         break;
       case "notification":
         if (json) printJson(output, { notification: event.notification }, "line");
@@ -160,14 +161,14 @@ function describeConnection({
   }
 }
 
-/** What the phone shows for a task: the answer unchanged, everything else in brackets. */
+/** What the phone shows for a task: the answer, everything else in brackets. */
 function renderScreen(screen: Screen): string {
   const { data, failure, files, notes, painted, state, statusBar, text, thinking } = screen;
   return [
     ...notes.map((note) => renderTag("entry", note)),
     ...(thinking === undefined ? [] : [renderTag(thinking.folded ? "thoughts, folded" : "thinking", thinking.text)]),
     ...(screen.dots ? ["[...]\n"] : []),
-    ...(text === "" ? [] : [painted ? ensureNewline(safeText(text)) : renderTag("not shown before the end", text)]),
+    ...(text === "" ? [] : [painted ? renderAnswer(text) : renderTag("not shown before the end", text)]),
     ...data.map((part) => renderTag("data", JSON.stringify(part))),
     ...files.map(({ mimeType, name, shown }) => renderTag(shown ? "file" : "file, not shown", `${name} (${mimeType})`)),
     ...(statusBar === "" ? [] : [renderTag("status", statusBar)]),
@@ -194,6 +195,11 @@ function screenToJson(task: SimulatedTask): object {
     task: { id, conversationId, [USER_TEXT]: userText, ending: ending ?? null, shown, ignored },
     screen: task.screen(),
   };
+}
+
+/** A line that reads like one of ours is indented. */
+function renderAnswer(text: string): string {
+  return `${safeText(text).replace(/\n$/, "").replace(/^\[/gm, `${INDENT}[`)}\n`;
 }
 
 function renderTag(tag: string, text: string): string {

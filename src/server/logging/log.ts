@@ -1,5 +1,6 @@
 import pino, { type DestinationStream } from "pino";
 import type { Log } from "../../model/ports.ts";
+import { safeLine } from "../../model/safe-text.ts";
 import { createRedactingLog, Redactor } from "./redact.ts";
 
 interface LogOptions {
@@ -27,7 +28,7 @@ export async function createLog(options: LogOptions): Promise<Log> {
     destination,
   );
   return createRedactingLog((level, fields, message) => {
-    if (logger.isLevelEnabled(level)) logger[level](fields, redactor.text(message));
+    if (logger.isLevelEnabled(level)) logger[level](fields, safeLine(redactor.text(message)));
   });
 }
 

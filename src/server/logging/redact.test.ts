@@ -18,6 +18,19 @@ async function lines(write: (log: Log) => void, secrets?: readonly string[]): Pr
   return text;
 }
 
+it("logs nothing that a terminal would obey, and one line for each message", async () => {
+  const evil = "x\u001b[2J\u009b31m\u202e\u2028";
+  const written = await lines((log) => {
+    log.info({ taskId: evil, [evil]: [evil], err: new Error(evil) }, `Task ${evil}\nforged`);
+  });
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: none of them may be left
+  expect(written).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e]/);
+  expect(JSON.parse(written)).toMatchObject({
+    taskId: "x\\x1b[2J\\x9b31m\\u202e\\u2028",
+    msg: "Task x\\x1b[2J\\x9b31m\\u202e\\u2028\\nforged",
+  });
+});
+
 class ConnectError extends Error {
   readonly options: unknown;
   constructor(message: string, options: unknown, cause: unknown) {

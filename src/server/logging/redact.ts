@@ -1,4 +1,5 @@
 import type { Log, LogFields } from "../../model/ports.ts";
+import { safeText } from "../../model/safe-text.ts";
 
 export const REDACTED = "[redacted]";
 
@@ -70,8 +71,8 @@ export function isSecretName(name: string): boolean {
 }
 
 /**
- * Copies values without secrets: by name in objects, by form within strings. Errors become plain objects, causes
- * included.
+ * Copies values without secrets, by name in objects, by form within strings, and without what controls a terminal.
+ * Errors become plain objects, causes included.
  */
 export class Redactor {
   /** Longest first, so that a secret that contains another is redacted as a whole. */
@@ -86,8 +87,9 @@ export class Redactor {
       .map(toSecretPattern);
   }
 
+  /** A log is read in terminals. */
   text(text: string): string {
-    return redactText(text, this.#known);
+    return safeText(redactText(text, this.#known));
   }
 
   fields(fields: LogFields): Record<string, unknown> {
