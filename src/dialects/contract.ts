@@ -156,34 +156,46 @@ export interface JsonRpcServing {
 }
 
 /** A binding with its own paths below an agent's base, e.g. everything under `/rest`. */
-export interface HttpServing {
+export type HttpServing = AdmittedHttpServing | SelfAdmittingHttpServing;
+
+interface HttpServingBase {
   readonly version: string;
   /**
    * First one or two path segments that this binding serves. If two bindings match, the version that the caller names
    * decides, then the longer prefix.
    */
   readonly prefix: string;
-  /**
-   * Present if the binding authenticates callers itself: the server does not check them, `context.caller` is anonymous,
-   * and `handle` authenticates them with `admit`. Returns why a request is refused regardless of its body; called
-   * before much of the body is read.
-   */
-  screen?(head: RequestHead, agent: string): ProtocolError | undefined;
-  /** Requests that pass `screen` may lack credentials. */
-  readonly allowsAnonymous?: boolean;
   /** Whether the binding serves this agent; if not, its paths do not exist. Absent: it serves every agent. */
   serves?(agent: string): boolean;
-  /** `exchange.path` is relative to the prefix. `admit` is passed to bindings with a `screen`. */
-  handle(exchange: ExchangeRequest, context: ServeContext, admit?: AdmitBy): Promise<ExchangeReply>;
   /** `status`: the HTTP status, where it differs from the error's default. */
   refuse(error: ProtocolError, exchange: RequestHead, status?: number): ExchangeReply;
 }
 
+/** The server admits its callers. */
+export interface AdmittedHttpServing extends HttpServingBase {
+  readonly screen?: undefined;
+  /** `exchange.path` is relative to the prefix. */
+  handle(exchange: ExchangeRequest, context: ServeContext): Promise<ExchangeReply>;
+}
+
+/** Authenticates its callers itself: `context.caller` is anonymous, and the body is available through `admit` only. */
+export interface SelfAdmittingHttpServing extends HttpServingBase {
+  /** Why a request is refused regardless of its body; called before much of the body is read. */
+  screen(head: RequestHead, agent: string): ProtocolError | undefined;
+  /** Requests that pass `screen` may lack credentials. */
+  readonly allowsAnonymous?: boolean;
+  /** `head.path` is relative to the prefix. */
+  handle(head: RequestHead, context: ServeContext, admit: AdmitBy): Promise<ExchangeReply>;
+}
+
 /**
  * Runs a binding's own authentication check and counts the request for the caller it returns, with its address. Throws
- * and audits a refusal: the error of the check, or RESOURCE_EXHAUSTED.
+ * and audits a refusal: the error of the check, or RESOURCE_EXHAUSTED. `body` is given to the check if it is short, for
+ * credentials in it.
  */
-export type AdmitBy = <T extends { readonly caller: Caller }>(check: () => T) => T;
+export type AdmitBy = <T extends { readonly caller: Caller }>(
+  check: (body: Buffer | undefined) => T,
+) => T & { readonly exchange: ExchangeRequest };
 
 /** A gRPC service on the endpoint that all agents share. */
 export interface RpcServing {

@@ -1,4 +1,4 @@
-import { type ExchangeRequest, type FullReply, isStreamReply } from "../wire/exchange.ts";
+import { type FullReply, isStreamReply, MAX_CREDENTIALS_BYTES, type RequestHead } from "../wire/exchange.ts";
 import { LARGE_REQUEST_BYTES } from "./access/byte-budgets.ts";
 import { checkServeOptions, requirePublicUrl } from "./check-options.ts";
 import { createCore } from "./core.ts";
@@ -21,18 +21,18 @@ export async function createHandler(options: ServeOptions & { readonly publicUrl
   const core = await createCore(options, { baseUrl: () => baseUrl, grpc: () => undefined });
   const handle = async (request: Request): Promise<Response> => {
     const { pathname, search } = new URL(request.url);
-    const exchange: ExchangeRequest = {
+    const head: RequestHead = {
       method: request.method,
       // A framework may have stripped the mount path already.
       path: pathBelowMount(pathname, mount) ?? pathname,
       query: search.slice(1),
       headers: Object.fromEntries(request.headers),
-      body: NO_BODY,
       remoteAddress: undefined,
     };
-    const body = await readBody(request, exchange, core.http);
+    const body = await readBody(request, head, core.http);
     if (!Buffer.isBuffer(body)) return toResponse(body);
-    const reply = await core.http.handle({ ...exchange, body });
+    const credentialsBody = body.length <= MAX_CREDENTIALS_BYTES ? body : undefined;
+    const reply = await core.http.handle({ ...head, credentialsBody, admit: () => ({ ...head, body }) });
     if (!isStreamReply(reply)) return toResponse(reply, request.method === "HEAD");
     return new Response(toReadable(reply.frames), { status: reply.status, headers: { ...reply.headers } });
   };
@@ -42,7 +42,7 @@ export async function createHandler(options: ServeOptions & { readonly publicUrl
 /** Reads the body, under the same limits as over Node's HTTP; returns a reply if it is refused. */
 async function readBody(
   { body }: Request,
-  exchange: ExchangeRequest,
+  exchange: RequestHead,
   { arriving, maxBodyBytes, refuse, screen }: NodeHttpOptions,
 ): Promise<Buffer | FullReply> {
   if (body === null) return NO_BODY;

@@ -3,7 +3,8 @@ import type { Signal } from "../model/abort.ts";
 import type { Caller } from "../model/caller.ts";
 import type { PeerCertificate } from "./tls.ts";
 
-export interface ExchangeRequest {
+/** A request without its body: all that is known of it before its caller is admitted. */
+export interface RequestHead {
   readonly method: string;
   /** Below the base, without the query, still percent-encoded. */
   readonly path: string;
@@ -11,16 +12,28 @@ export interface ExchangeRequest {
   readonly query: string;
   /** Names are lower-case. */
   readonly headers: Readonly<Record<string, string | undefined>>;
-  readonly body: Buffer;
   readonly remoteAddress: string | undefined;
   /** Where the caller has shown one. */
   readonly certificate?: PeerCertificate | undefined;
-  /** Noted by the router once it is known: the carrier counts by owner what waits to be read. */
-  caller?: Caller | undefined;
 }
 
-/** A request of which the body was not read. */
-export type RequestHead = Omit<ExchangeRequest, "body">;
+/** The request of a caller that was admitted. */
+export interface ExchangeRequest extends RequestHead {
+  readonly body: Buffer;
+}
+
+/**
+ * A request as its carrier received it. It hands out its body for an admitted caller only: parsing costs time, which a
+ * caller without credentials must not be able to spend.
+ */
+export interface ReceivedRequest extends RequestHead {
+  /** The carrier counts by owner what waits to be read. */
+  admit(caller: Caller): ExchangeRequest;
+  /** The body, if it has at most `MAX_CREDENTIALS_BYTES`: the credentials of a token request are in its body. */
+  readonly credentialsBody: Buffer | undefined;
+}
+
+export const MAX_CREDENTIALS_BYTES = 4 * 1024;
 
 export type ExchangeReply = FullReply | StreamReply;
 

@@ -74,7 +74,7 @@ describe("Xiaoyi over HTTP", () => {
     const refused = await askXiaoyi("talker", API_KEY);
     expect([refused.status, refused.headers["retry-after"]]).toEqual([429, "100"]);
     expect(refused.json).toMatchObject({
-      id: "request-1",
+      id: null,
       error: { message: expect.any(String) },
     });
     expect((await askXiaoyi("other", OTHER_KEY)).status).toBe(200);

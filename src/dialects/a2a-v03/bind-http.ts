@@ -6,7 +6,7 @@ import type { Loss } from "../../model/loss.ts";
 import type { OperationKind } from "../../model/operation.ts";
 import { type ExchangeReply, type ExchangeRequest, type FullReply, jsonReply } from "../../wire/exchange.ts";
 import type { JsonLimits } from "../../wire/parse-json.ts";
-import type { HttpServing, ServeContext } from "../contract.ts";
+import type { AdmittedHttpServing, ServeContext } from "../contract.ts";
 import { errorHeaders, toPublicError } from "../shared/errors.ts";
 import { type EventFraming, eventStreamReply } from "../shared/http/event-stream.ts";
 import { bareFraming, operationAt, refuseCompressed, serveHttp } from "../shared/http/http-serving.ts";
@@ -21,7 +21,7 @@ import { pushConfigName, taskName } from "./resource-names.ts";
 import { VERSION } from "./service-parameters.ts";
 
 /** The path where 0.2 serves the card for authenticated callers: a plain document, with plain HTTP errors. */
-export const httpExtendedCard: HttpServing = {
+export const httpExtendedCard: AdmittedHttpServing = {
   version: "0.2",
   prefix: "agent/authenticatedExtendedCard",
 

@@ -85,7 +85,9 @@ function describeExchangeGarbage(dialect: Dialect, calling: ExchangeCalling): vo
           const exchange = requestOf(method, `/${path}`, body);
           const replies = [
             ...(await Promise.all(
-              (http ?? []).map((binding) => binding.handle(exchange, contextOf(service), (check) => check())),
+              (http ?? []).map((binding) =>
+                binding.handle(exchange, contextOf(service), (check) => ({ ...check(exchange.body), exchange })),
+              ),
             )),
             await jsonRpc?.handle(
               { id: 1, method: name, params: parsed(body), notification: false },

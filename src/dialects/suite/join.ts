@@ -235,8 +235,11 @@ async function serveExchange(
     .filter(({ prefix }) => exchange.path === `/${prefix}` || exchange.path.startsWith(`/${prefix}/`))
     .sort((one, other) => other.prefix.length - one.prefix.length);
   const [http] = fitting;
-  if (http !== undefined)
-    return http.handle({ ...exchange, path: exchange.path.slice(http.prefix.length + 1) }, context, (check) => check());
+  if (http !== undefined) {
+    const below = { ...exchange, path: exchange.path.slice(http.prefix.length + 1) };
+    if (http.screen === undefined) return http.handle(below, context);
+    return http.handle(below, context, (check) => ({ ...check(exchange.body), exchange: below }));
+  }
   if (serving.jsonRpc === undefined) throw new Error("There is nothing at this path.");
   const parsed = parseJsonRpc(exchange.body, context.limits);
   if (!parsed.ok) throw new Error(parsed.message);

@@ -7,10 +7,16 @@ import { ProtocolError } from "../../model/errors.ts";
 import { isObject } from "../../model/json.ts";
 import type { CallContext, ReplyTo } from "../../model/operation.ts";
 import type { Clock, Log } from "../../model/ports.ts";
-import { type ExchangeReply, type ExchangeRequest, type FullReply, jsonReply } from "../../wire/exchange.ts";
+import {
+  type ExchangeReply,
+  type ExchangeRequest,
+  type FullReply,
+  jsonReply,
+  type RequestHead,
+} from "../../wire/exchange.ts";
 import { type JsonRpcId, type JsonRpcRequest, PARSE_ERROR, parseJsonRpc } from "../../wire/json-rpc.ts";
 import { decodeUtf8, parseJson } from "../../wire/parse-json.ts";
-import type { AdmitBy, HttpServing, ServeContext } from "../contract.ts";
+import type { AdmitBy, SelfAdmittingHttpServing, ServeContext } from "../contract.ts";
 import { errorHeaders, toPublicError } from "../shared/errors.ts";
 import { httpStatusOf } from "../shared/http/json-rpc.ts";
 import { isJson, requireMediaType } from "../shared/http/requests.ts";
@@ -24,7 +30,15 @@ import { NO_INTAKE } from "../xiaoyi/ports.ts";
 import { AccessDenied, type Authentication, authenticate, issueToken, RefusalLog, sessionScope } from "./access.ts";
 import { DIALECT_NAME, MESSAGE_PATH, TOKEN_PATH, VERSION } from "./card.ts";
 import { Conversation } from "./conversation.ts";
-import { answerTokenRequest, authorize, deauthorize, requireShortBody, tokenErrorReply, withAccount } from "./login.ts";
+import {
+  answerTokenRequest,
+  authorize,
+  deauthorize,
+  requireShortBody,
+  TokenRequestError,
+  tokenErrorReply,
+  withAccount,
+} from "./login.ts";
 import type { Entry } from "./options.ts";
 import { respondImmediately, streamReply, tapAnswerReply } from "./stream.ts";
 
@@ -35,9 +49,9 @@ export interface XiaoyiHttpOptions {
   readonly log: Log;
 }
 
-export function createHttpServing({ clock, entriesFor, log }: XiaoyiHttpOptions): readonly HttpServing[] {
+export function createHttpServing({ clock, entriesFor, log }: XiaoyiHttpOptions): readonly SelfAdmittingHttpServing[] {
   const refusals = new RefusalLog(log);
-  const refuseHere: HttpServing["refuse"] = (error, _exchange, status) => {
+  const refuseHere: SelfAdmittingHttpServing["refuse"] = (error, _exchange, status) => {
     // Without a status, the error was already logged with its agent.
     if (status !== undefined) refusals.note(undefined, error);
     return errorReply(toPublicError(error), null, status);
@@ -58,8 +72,8 @@ export function createHttpServing({ clock, entriesFor, log }: XiaoyiHttpOptions)
       prefix: MESSAGE_PATH,
       serves: (agent) => entriesFor(agent).length > 0,
       screen: (head, agent) => refusalOf(agent, () => authenticate(head, entriesFor(agent), agent, clock.now())),
-      handle: (exchange, context, admit: AdmitBy) =>
-        handle(exchange, context, entriesFor(context.service.name), { clock, refusals, admit }),
+      handle: (head, context, admit) =>
+        handle(head, context, entriesFor(context.service.name), { clock, refusals, admit }),
     },
     {
       ...common,
@@ -67,13 +81,14 @@ export function createHttpServing({ clock, entriesFor, log }: XiaoyiHttpOptions)
       allowsAnonymous: true,
       serves: (agent) => entriesFor(agent).some(({ access }) => access.kind === "oauth"),
       screen: (head, agent) => refusalOf(agent, () => requireShortBody(head)),
-      async handle(exchange, { ids, service: { name: agent } }, admit: AdmitBy) {
-        const refused = refuseWrongEndpoint(exchange);
+      async handle(head, { ids, service: { name: agent } }, admit) {
+        const refused = refuseWrongEndpoint(head);
         if (refused !== undefined) return refused;
         const tokens = { agent, entries: entriesFor(agent), now: clock.now(), unique: ids.context(), admit };
         try {
-          return answerTokenRequest(exchange, tokens);
+          return answerTokenRequest(head, tokens);
         } catch (error) {
+          if (error instanceof TokenRequestError) return tokenErrorReply(400, error.message);
           refusals.note(agent, error);
           if (error instanceof AccessDenied) return tokenErrorReply(401, "invalid_client");
           return errorReply(toPublicError(error), null);
@@ -90,30 +105,36 @@ interface Tools {
 }
 
 async function handle(
-  exchange: ExchangeRequest,
+  head: RequestHead,
   context: ServeContext,
   entries: readonly Entry[],
-  tools: Tools,
+  { admit, ...tools }: Tools,
 ): Promise<ExchangeReply> {
-  const refused = refuseWrongEndpoint(exchange);
+  const refused = refuseWrongEndpoint(head);
   if (refused !== undefined) return refused;
+  let exchange: ExchangeRequest | undefined;
   try {
-    const check = () => authenticate(exchange, entries, context.service.name, tools.clock.now());
-    return await replyTo({ exchange, context, ...tools.admit(check), clock: tools.clock, refusals: tools.refusals });
+    const admitted = admit(() => authenticate(head, entries, context.service.name, tools.clock.now()));
+    exchange = admitted.exchange;
+    return await replyTo({ context, ...admitted, ...tools });
   } catch (error) {
     tools.refusals.note(context.service.name, error);
     return errorReply(toPublicError(error), requestIdOf(exchange, context.limits));
   }
 }
 
-/** The id of a request, even of one that is not decoded further: the caller matches the response by it. */
-function requestIdOf({ body }: ExchangeRequest, limits: ServeContext["limits"]): JsonRpcId {
-  const parsed = parseJsonRpc(body, limits);
+/**
+ * The id of a request, even of one that is not decoded further: the caller matches the response by it. A caller that was
+ * not admitted gets `null`.
+ */
+function requestIdOf(exchange: ExchangeRequest | undefined, limits: ServeContext["limits"]): JsonRpcId {
+  if (exchange === undefined) return null;
+  const parsed = parseJsonRpc(exchange.body, limits);
   return parsed.ok ? parsed.request.id : parsed.id;
 }
 
 /** Both endpoints accept POST only and have no subpaths. */
-function refuseWrongEndpoint({ method, path }: ExchangeRequest): FullReply | undefined {
+function refuseWrongEndpoint({ method, path }: RequestHead): FullReply | undefined {
   if (path !== "" && path !== "/") {
     return errorReply(new ProtocolError("METHOD_NOT_FOUND", "There is nothing at this path."), null, 404);
   }

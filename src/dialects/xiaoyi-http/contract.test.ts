@@ -1,6 +1,7 @@
 import { SILENT_LOG } from "../../model/ports.ts";
 import { NO_CLOCK } from "../../model/testing/no-clock.ts";
-import type { Dialect, HttpServing } from "../contract.ts";
+import type { RequestHead } from "../../wire/exchange.ts";
+import type { AdmitBy, Dialect, SelfAdmittingHttpServing, ServeContext } from "../contract.ts";
 import { describeDialect } from "../contract-suite.ts";
 import { outcomeOfStream } from "../suite/values.ts";
 import { isRequestError } from "../xiaoyi/phone-texts.ts";
@@ -13,7 +14,7 @@ const xiaoyiHttp = createXiaoyiHttp(
   { clock: { ...NO_CLOCK, now: () => NOW }, log: SILENT_LOG },
   { entriesFor: () => [entryOf()] },
 );
-const [http] = xiaoyiHttp.serving.http as readonly [HttpServing, HttpServing];
+const [http] = xiaoyiHttp.serving.http as readonly [SelfAdmittingHttpServing, SelfAdmittingHttpServing];
 
 const dialect: Dialect = {
   ...xiaoyiHttp,
@@ -21,7 +22,7 @@ const dialect: Dialect = {
     http: [
       {
         ...http,
-        handle(exchange, context, admit) {
+        handle(exchange: RequestHead, context: ServeContext, admit: AdmitBy) {
           const headers = { ...exchange.headers, authorization: `Bearer ${API_KEY}` };
           return http.handle({ ...exchange, headers }, context, admit);
         },

@@ -3,7 +3,7 @@
 import { invalidParams, ProtocolError } from "../../model/errors.ts";
 import { isObject, type JsonObject } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
-import { type ExchangeRequest, type FullReply, jsonReply, type RequestHead } from "../../wire/exchange.ts";
+import { type FullReply, jsonReply, MAX_CREDENTIALS_BYTES, type RequestHead } from "../../wire/exchange.ts";
 import { decodeUtf8, parseJson } from "../../wire/parse-json.ts";
 import type { AdmitBy, CodecTools } from "../contract.ts";
 import type { DecodedMessage } from "../xiaoyi/decode.ts";
@@ -16,7 +16,6 @@ import type { Entry } from "./options.ts";
 
 /** The platform requests a new token when one expires. */
 const TOKEN_SECONDS = 3_600;
-const MAX_BODY_BYTES = 16 * 1024;
 
 const NO_STORE = { "cache-control": "no-store", pragma: "no-cache" };
 
@@ -28,13 +27,15 @@ interface TokenContext {
   readonly admit: AdmitBy;
 }
 
+/** The request is not one for a token. The message is an error code of RFC 6749 §5.2. */
+export class TokenRequestError extends Error {
+  declare readonly message: "invalid_request" | "unsupported_grant_type";
+}
+
 /** Throws if the client is refused. */
-export function answerTokenRequest(exchange: ExchangeRequest, context: TokenContext): FullReply {
+export function answerTokenRequest(head: RequestHead, context: TokenContext): FullReply {
   const { admit, agent, entries, now, unique } = context;
-  const request = decodeTokenRequest(exchange);
-  if (request === undefined) return tokenErrorReply(400, "invalid_request");
-  if (request.grantType !== "client_credentials") return tokenErrorReply(400, "unsupported_grant_type");
-  const { entry } = admit(() => authenticateClient(request, entries));
+  const { entry } = admit((body) => authenticateClient(decodeTokenRequest(head, body), entries));
   const token = issueToken(accessScope(entry, agent), now + TOKEN_SECONDS * 1_000, unique);
   const answer = { access_token: token, token_type: "Bearer", expires_in: TOKEN_SECONDS };
   return jsonReply(200, JSON.stringify(answer), NO_STORE);
@@ -54,23 +55,21 @@ function authenticateClient({ clientId, clientSecret }: TokenRequest, entries: r
 
 /** Throws INVALID_REQUEST if the body is too long, or has no declared length. */
 export function requireShortBody({ headers }: RequestHead): void {
-  if (Number(headers["content-length"]) <= MAX_BODY_BYTES) return;
+  if (Number(headers["content-length"]) <= MAX_CREDENTIALS_BYTES) return;
   throw new ProtocolError("INVALID_REQUEST", "A request for a token is short, and says how long it is.");
 }
 
 interface TokenRequest {
-  readonly grantType: string;
   readonly clientId: string;
   readonly clientSecret: string;
 }
 
-function decodeTokenRequest({ body, headers }: ExchangeRequest): TokenRequest | undefined {
-  if (body.length > MAX_BODY_BYTES) return undefined;
-  const form = decodeForm(body, headers["content-type"] ?? "");
-  if (form === undefined) return undefined;
+function decodeTokenRequest({ headers }: RequestHead, body: Buffer | undefined): TokenRequest {
+  const form = body && decodeForm(body, headers["content-type"] ?? "");
+  if (form === undefined) throw new TokenRequestError("invalid_request");
+  if (form.get("grant_type") !== "client_credentials") throw new TokenRequestError("unsupported_grant_type");
   const basic = decodeBasic(headers.authorization);
   return {
-    grantType: form.get("grant_type") ?? "",
     clientId: basic?.id ?? form.get("client_id") ?? "",
     clientSecret: basic?.secret ?? form.get("client_secret") ?? "",
   };

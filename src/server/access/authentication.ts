@@ -5,7 +5,7 @@ import type { SecurityRequirement } from "../../model/card.ts";
 import { ProtocolError, withChallenge } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Log } from "../../model/ports.ts";
-import { type ExchangeRequest, type FullReply, jsonReply } from "../../wire/exchange.ts";
+import { type FullReply, jsonReply, type RequestHead } from "../../wire/exchange.ts";
 import { errorReply } from "../http/error-replies.ts";
 import { hostNameOf, isLoopback } from "./loopback.ts";
 
@@ -67,7 +67,7 @@ export function createAuthentication(options: AuthenticationOptions) {
       );
     },
     /** Replies only to authenticated callers and to requests from this machine. */
-    guarded: (reply: () => FullReply | Promise<FullReply>) => async (exchange: ExchangeRequest) => {
+    guarded: (reply: () => FullReply | Promise<FullReply>) => async (exchange: RequestHead) => {
       if (!identifies || isLocalRequest(exchange)) return reply();
       try {
         if ((await authenticate(exchange)).authenticated) return reply();
@@ -108,7 +108,7 @@ const FORWARDING_HEADERS = [
 ];
 
 /** A request through a local proxy, or from a page that bound its name to our address (DNS rebinding), is not local. */
-function isLocalRequest({ remoteAddress, headers }: ExchangeRequest): boolean {
+function isLocalRequest({ remoteAddress, headers }: RequestHead): boolean {
   if (remoteAddress === undefined || !isLoopback(remoteAddress)) return false;
   if (headers.host !== undefined && !isLoopback(hostNameOf(headers.host))) return false;
   return FORWARDING_HEADERS.every((name) => headers[name] === undefined);

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { CardServing } from "../../dialects/contract.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
-import type { ExchangeRequest, FullReply } from "../../wire/exchange.ts";
+import type { FullReply, RequestHead } from "../../wire/exchange.ts";
 
 interface CachedDocument {
   readonly body: Buffer;
@@ -18,7 +18,7 @@ const MAX_AGE_SECONDS = 60;
 export type CardForm = { readonly version: string } | "hybrid";
 
 /** `version` is the one that the reader names, if any. */
-export type CardReply = (card: AgentCard, version: string | undefined, exchange: ExchangeRequest) => FullReply;
+export type CardReply = (card: AgentCard, version: string | undefined, exchange: RequestHead) => FullReply;
 
 /** The documents of one path as bytes with their ETags, created once per card object and version. */
 export function createCardDocuments(servings: readonly CardServing[], form: CardForm, now: () => number): CardReply {
@@ -79,7 +79,7 @@ function mergeValues(first: JsonValue, second: JsonValue): JsonValue {
 }
 
 /** Whether the reader has this document. Its ETag takes precedence (RFC 9110 §13.2.2). */
-function isNotModified(exchange: ExchangeRequest, etag: string, lastModified: string | undefined): boolean {
+function isNotModified(exchange: RequestHead, etag: string, lastModified: string | undefined): boolean {
   const tags = exchange.headers["if-none-match"];
   if (tags !== undefined) return matchesEtag(tags, etag);
   const since = Date.parse(exchange.headers["if-modified-since"] ?? "");

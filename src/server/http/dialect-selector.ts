@@ -2,7 +2,7 @@ import type { AgentService, Dialect, JsonRpcServing } from "../../dialects/contr
 import { isJson, mediaTypeOf, unsupportedContentType } from "../../dialects/shared/http/requests.ts";
 import type { Caller } from "../../model/caller.ts";
 import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
-import type { ExchangeRequest } from "../../wire/exchange.ts";
+import type { ExchangeRequest, RequestHead } from "../../wire/exchange.ts";
 import {
   INVALID_PARAMS,
   INVALID_REQUEST,
@@ -12,39 +12,43 @@ import {
 } from "../../wire/json-rpc.ts";
 
 /** The same request with its path relative to the prefix of its binding. */
-export class PrefixedRequest implements ExchangeRequest {
+export class PrefixedHead<Request extends RequestHead = RequestHead> implements RequestHead {
   readonly path: string;
-  readonly #outer: ExchangeRequest;
+  protected readonly outer: Request;
 
-  constructor(outer: ExchangeRequest, path: string) {
-    this.#outer = outer;
+  constructor(outer: Request, path: string) {
+    this.outer = outer;
     this.path = path;
   }
 
   get method() {
-    return this.#outer.method;
+    return this.outer.method;
   }
   get query() {
-    return this.#outer.query;
+    return this.outer.query;
   }
   get headers() {
-    return this.#outer.headers;
-  }
-  get body() {
-    return this.#outer.body;
+    return this.outer.headers;
   }
   get remoteAddress() {
-    return this.#outer.remoteAddress;
+    return this.outer.remoteAddress;
   }
   get certificate() {
-    return this.#outer.certificate;
+    return this.outer.certificate;
+  }
+}
+
+/** The same for an admitted caller. */
+export class PrefixedRequest extends PrefixedHead<ExchangeRequest> implements ExchangeRequest {
+  get body() {
+    return this.outer.body;
   }
 }
 
 const VERSION_PATTERN = /^(\d+\.\d+)(?:\.\d+)?$/;
 
 /** `Major.Minor` version that the caller requests, by header or query; undefined if none. The patch part is ignored. */
-export function versionOf(exchange: Pick<ExchangeRequest, "headers" | "query">): string | undefined {
+export function versionOf(exchange: Pick<RequestHead, "headers" | "query">): string | undefined {
   const header = exchange.headers["a2a-version"]?.trim();
   if (header === "1.0") return header;
   const named = header || (exchange.query === "" ? "" : (new URLSearchParams(exchange.query).get("A2A-Version") ?? ""));
@@ -85,15 +89,9 @@ export class DialectSelector {
     this.#versioned = groupByMethod(candidates.filter(({ serving }) => !serving.unversioned));
   }
 
-  /** For errors before a method is known. */
+  /** For errors before a method is known, and for callers that are refused: their requests are not parsed. */
   fallback(version: string | undefined): JsonRpcDialect {
     return version === undefined ? this.#firstUnversioned : (this.#byVersion.get(version) ?? this.#defaultDialect);
-  }
-
-  /** For a caller that may be refused: its most likely dialect, found without reading any task. */
-  selectForRefusal(version: string | undefined, method: string): JsonRpcDialect {
-    if (version !== undefined) return this.fallback(version);
-    return this.#unversioned.get(method)?.[0] ?? this.#versioned.get(method)?.[0] ?? this.#firstUnversioned;
   }
 
   /** VERSION_NOT_SUPPORTED for a version that no dialect supports; `fallback` encodes it. */
@@ -137,7 +135,7 @@ const PARSE_ERROR_CODES = {
 } as const satisfies Record<JsonRpcParseFailure["code"], ErrorCode>;
 
 /** A media type other than JSON is reported as such rather than as invalid JSON. */
-export function toParseError({ headers }: ExchangeRequest, { code, message }: JsonRpcParseFailure): ProtocolError {
+export function toParseError({ headers }: RequestHead, { code, message }: JsonRpcParseFailure): ProtocolError {
   const mediaType = mediaTypeOf(headers);
   if (mediaType !== undefined && !isJson(mediaType)) return unsupportedContentType(mediaType);
   return new ProtocolError(PARSE_ERROR_CODES[code], message);

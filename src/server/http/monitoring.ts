@@ -3,7 +3,7 @@ import type { Engine } from "../../engine/engine.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { CounterName, Meter } from "../../model/ports.ts";
 import { describeStoreError, type TaskStore } from "../../store/contract.ts";
-import { type ExchangeRequest, type FullReply, jsonReply, PRIVATE_NO_STORE } from "../../wire/exchange.ts";
+import { type FullReply, jsonReply, PRIVATE_NO_STORE, type RequestHead } from "../../wire/exchange.ts";
 import type { Authentication } from "../access/authentication.ts";
 import type { ByteBudgets } from "../access/byte-budgets.ts";
 import type { Carriers } from "../carriers/carriers.ts";
@@ -134,7 +134,7 @@ export function createMonitoringRoutes(options: MonitoringOptions) {
     headers: { "content-type": "text/plain; version=0.0.4", "cache-control": PRIVATE_NO_STORE },
     body: await gatherMetrics(),
   });
-  return new Map<string, (exchange: ExchangeRequest) => FullReply | Promise<FullReply>>([
+  return new Map<string, (exchange: RequestHead) => FullReply | Promise<FullReply>>([
     ["/healthz", alive],
     ["/readyz", ready],
     ["/metrics", authentication.guarded(metrics)],

@@ -7,6 +7,8 @@ import {
   type ExchangeRequest,
   type FullReply,
   isStreamReply,
+  MAX_CREDENTIALS_BYTES,
+  type ReceivedRequest,
   type RequestHead,
   type StreamReply,
 } from "../../wire/exchange.ts";
@@ -23,7 +25,7 @@ import { errorReply, refuseUpgrade, WebSocketOrPlainRequest } from "./error-repl
 import { endResponse, StreamPump } from "./stream-pump.ts";
 
 export interface NodeHttpOptions extends UnreadLimits {
-  readonly handle: (exchange: ExchangeRequest) => Promise<ExchangeReply> | ExchangeReply;
+  readonly handle: (exchange: ReceivedRequest) => Promise<ExchangeReply> | ExchangeReply;
   /** The reply to a request whose body is too large, has an unsupported encoding, or exceeds the byte budget. */
   readonly refuse: (status: 413 | 415 | 429, exchange: RequestHead, message?: string) => FullReply;
   /** The reply to a request that is refused regardless of its body; otherwise whether its caller has authenticated. */
@@ -38,7 +40,6 @@ const KEEP_ALIVE_MS = 65_000;
 const LINGER_MS = 1_000;
 /** The operating system usually buffers a shorter response at once, so it need not be checked against the budget. */
 const LARGE_ANSWER_BYTES = 64 * 1024;
-
 /** Interval of checks for late requests. */
 const TIMEOUT_CHECK_MS = 5_000;
 
@@ -140,11 +141,11 @@ export function serveNodeRequest(
 }
 
 /** One request and its response. */
-class NodeExchange implements ExchangeRequest {
+class NodeExchange implements ReceivedRequest, ExchangeRequest {
   readonly path: string;
   readonly query: string;
   body: Buffer = NO_BODY;
-  caller: Caller | undefined;
+  #owner: string | undefined;
   readonly #options: NodeHttpOptions;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
@@ -179,6 +180,15 @@ class NodeExchange implements ExchangeRequest {
   }
   get certificate(): PeerCertificate | undefined {
     return peerCertificateOf(this.#request.socket);
+  }
+
+  get credentialsBody(): Buffer | undefined {
+    return this.body.length <= MAX_CREDENTIALS_BYTES ? this.body : undefined;
+  }
+
+  admit({ owner }: Caller): ExchangeRequest {
+    this.#owner = owner;
+    return this;
   }
 
   /** For a caller that expects 100 Continue. */
@@ -312,7 +322,7 @@ class NodeExchange implements ExchangeRequest {
     const isLong = typeof reply.body === "string" && reply.body.length > LARGE_ANSWER_BYTES;
     const body = isLong ? Buffer.from(reply.body) : reply.body;
     const length = body === undefined ? 0 : Buffer.byteLength(body);
-    const owner = this.caller?.owner;
+    const owner = this.#owner;
     const { method } = this.#request;
     if (length > LARGE_ANSWER_BYTES && method !== "HEAD" && !this.#options.unsent.fits(length, owner)) {
       this.#finish(this.#options.refuse(429, this, TOO_MUCH_UNSENT));
@@ -336,7 +346,7 @@ class NodeExchange implements ExchangeRequest {
     setImmediate(() => {
       if (!response.destroyed) response.flushHeaders();
     });
-    new StreamPump(this.#options, response, frames, this.caller?.owner).start();
+    new StreamPump(this.#options, response, frames, this.#owner).start();
   }
 
   #refuse(status: 413 | 415 | 429): void {

@@ -1,16 +1,22 @@
 import { isPromise } from "../../auth/verify/contract.ts";
-import type { AgentService, CardServing, Dialect, HttpServing } from "../../dialects/contract.ts";
+import type {
+  AgentService,
+  CardServing,
+  Dialect,
+  HttpServing,
+  SelfAdmittingHttpServing,
+} from "../../dialects/contract.ts";
 import { ANONYMOUS, type Caller } from "../../model/caller.ts";
 import { ProtocolError } from "../../model/errors.ts";
-import type { ExchangeReply, ExchangeRequest, FullReply, RequestHead } from "../../wire/exchange.ts";
+import type { ExchangeReply, ExchangeRequest, FullReply, ReceivedRequest, RequestHead } from "../../wire/exchange.ts";
 import { type JsonRpcRequest, parseJsonRpc } from "../../wire/json-rpc.ts";
 import type { Addressee, Gate, Verdict } from "../access/gate.ts";
 import { type CardForm, type CardReply, createCardDocuments } from "../cards/card-documents.ts";
 import type { Cors } from "./cors.ts";
 import {
   DialectSelector,
-  type JsonRpcDialect,
   missingVersionError,
+  PrefixedHead,
   PrefixedRequest,
   toParseError,
   versionOf,
@@ -27,7 +33,7 @@ interface RouterOptions {
   /** Whether a Host header may address this server; protects against DNS rebinding. */
   readonly isOwnHost: (host: string | undefined) => boolean;
   /** Paths at the root that belong to no agent, e.g. `/healthz`. */
-  readonly serverRoutes: ReadonlyMap<string, (exchange: ExchangeRequest) => Promise<FullReply> | FullReply>;
+  readonly serverRoutes: ReadonlyMap<string, (exchange: RequestHead) => Promise<FullReply> | FullReply>;
   readonly cardForm: CardForm;
   /** A binding at the root that belongs to no agent. */
   readonly registry?: HttpServing | undefined;
@@ -73,14 +79,14 @@ export class Router {
     return found !== undefined && serves(found.place, this.#options.defaultAgent);
   }
 
-  handle(exchange: ExchangeRequest): Promise<ExchangeReply> | ExchangeReply {
+  handle(exchange: ReceivedRequest): Promise<ExchangeReply> | ExchangeReply {
     const { origin, host } = exchange.headers;
     if (!this.#options.isOwnHost(host)) return unknownHost();
     if (origin === undefined && !this.#options.cors.varies) return this.#route(exchange);
     return this.#handleFromBrowser(exchange, origin);
   }
 
-  async #handleFromBrowser(exchange: ExchangeRequest, origin: string | undefined): Promise<ExchangeReply> {
+  async #handleFromBrowser(exchange: ReceivedRequest, origin: string | undefined): Promise<ExchangeReply> {
     const reply = this.#refusesPage(exchange, origin) ?? (await this.#route(exchange));
     const cors = exchange.method === "OPTIONS" ? undefined : this.#options.cors.headers(origin);
     return cors === undefined ? reply : withHeaders(reply, cors);
@@ -97,19 +103,27 @@ export class Router {
     const at = this.#locate(exchange.path);
     const found = this.#bindingAt(at, exchange)?.place;
     const dialect = this.#dialectAt(found, exchange);
+    const serving = found?.serving;
+    const isOwn = found !== undefined && at.service !== undefined && serves(found, at.service);
+    const own = isOwn && serving?.screen !== undefined ? serving : undefined;
     const verdict =
-      found?.serving.screen !== undefined && at.service !== undefined && serves(found, at.service)
-        ? this.#screenBy(found, exchange, at.service.name)
-        : await gate.screen(exchange, at, dialect);
-    if (verdict === undefined) return { hasCredentials: found?.serving.allowsAnonymous !== true };
+      own === undefined
+        ? await gate.screen(exchange, at, dialect)
+        : this.#screenBy(own, dialect, exchange, at.service?.name);
+    if (verdict === undefined) return { hasCredentials: own?.allowsAnonymous !== true };
     if (!ProtocolError.is(verdict)) return { hasCredentials: verdict.authenticated };
     const reply = this.#refusal(verdict, found, exchange);
     const headers = cors.headers(origin);
     return (headers === undefined ? reply : withHeaders(reply, headers)) as FullReply;
   }
 
-  #screenBy({ dialect, serving }: HttpBinding, exchange: RequestHead, agent: string): ProtocolError | undefined {
-    const error = serving.screen?.(exchange, agent);
+  #screenBy(
+    serving: SelfAdmittingHttpServing,
+    dialect: string,
+    exchange: RequestHead,
+    agent = "",
+  ): ProtocolError | undefined {
+    const error = serving.screen(exchange, agent);
     return error && this.#options.gate.refuse(error, exchange.remoteAddress, agent, dialect);
   }
 
@@ -124,7 +138,7 @@ export class Router {
     return { ...(found.place.serving.refuse(error, exchange, status) as FullReply), status };
   }
 
-  #route(exchange: ExchangeRequest): Promise<ExchangeReply> | ExchangeReply {
+  #route(exchange: ReceivedRequest): Promise<ExchangeReply> | ExchangeReply {
     const operation = this.#options.serverRoutes.get(exchange.path);
     if (operation !== undefined) return this.#reading(exchange, () => operation(exchange));
     const at = this.#locate(exchange.path);
@@ -143,39 +157,32 @@ export class Router {
     if (card !== undefined) return this.#reading(exchange, () => card(service.card, versionOf(exchange), exchange));
     if (found === undefined || !serves(found.place, service)) return errorReply(404, "There is nothing at this path.");
     if (exchange.method === "OPTIONS") return this.#preflight(exchange, "GET, POST, DELETE, OPTIONS");
-    const { place } = found;
-    const below = new PrefixedRequest(exchange, found.below);
-    if (place.serving.screen !== undefined) return this.#atOwnGate(place, exchange, below, service);
-    const verdict = this.#options.gate.admit(exchange, at, place.dialect);
-    return isPromise(verdict)
-      ? verdict.then((settled) => this.#atPlace(place, exchange, below, service, settled))
-      : this.#atPlace(place, exchange, below, service, verdict);
-  }
-
-  #atPlace(
-    { dialect, serving }: HttpBinding,
-    exchange: ExchangeRequest,
-    below: ExchangeRequest,
-    service: AgentService,
-    caller: Verdict,
-  ): Promise<ExchangeReply> | ExchangeReply {
-    if (ProtocolError.is(caller)) return serving.refuse(caller, below);
-    exchange.caller = caller;
-    return serving.handle(below, this.#options.gate.contextFor(caller, service, dialect));
+    const { dialect, serving } = found.place;
+    const { gate } = this.#options;
+    const { below } = found;
+    if (serving.screen !== undefined) return this.#atOwnGate(serving, dialect, exchange, below, service);
+    const answer = (caller: Verdict): Promise<ExchangeReply> | ExchangeReply =>
+      ProtocolError.is(caller)
+        ? serving.refuse(caller, exchange)
+        : serving.handle(new PrefixedRequest(exchange.admit(caller), below), gate.contextFor(caller, service, dialect));
+    const verdict = gate.admit(exchange, at, dialect);
+    return isPromise(verdict) ? verdict.then(answer) : answer(verdict);
   }
 
   /** The binding authenticates its callers itself, and the gate counts them. */
   #atOwnGate(
-    { dialect, serving }: HttpBinding,
-    exchange: ExchangeRequest,
-    below: ExchangeRequest,
+    serving: SelfAdmittingHttpServing,
+    dialect: string,
+    exchange: ReceivedRequest,
+    below: string,
     service: AgentService,
   ): Promise<ExchangeReply> {
     const { gate } = this.#options;
-    return serving.handle(below, gate.contextFor(ANONYMOUS, service, dialect), (check) => {
-      const admitted = gate.admitBy(check, exchange.remoteAddress, service.name, dialect);
-      exchange.caller = admitted.caller;
-      return admitted;
+    const context = gate.contextFor(ANONYMOUS, service, dialect);
+    return serving.handle(new PrefixedHead(exchange, below), context, (check) => {
+      const judge = () => check(exchange.credentialsBody);
+      const admitted = gate.admitBy(judge, exchange.remoteAddress, service.name, dialect);
+      return { ...admitted, exchange: new PrefixedRequest(exchange.admit(admitted.caller), below) };
     });
   }
 
@@ -225,38 +232,34 @@ export class Router {
     return { place: long, below: next < 0 ? "" : path.slice(next) };
   }
 
-  #atBase(exchange: ExchangeRequest, at: Location, service: AgentService): Promise<ExchangeReply> | ExchangeReply {
+  #atBase(exchange: ReceivedRequest, at: Location, service: AgentService): Promise<ExchangeReply> | ExchangeReply {
     if (exchange.method === "OPTIONS") return this.#preflight(exchange, "POST, OPTIONS");
     if (exchange.method !== "POST") return methodNotAllowed("POST, OPTIONS");
-    const { gate } = this.#options;
-    const parsed = parseJsonRpc(exchange.body, gate.limits);
     const version = versionOf(exchange);
-    const likely = parsed.ok
-      ? this.#selector.selectForRefusal(version, parsed.request.method)
-      : this.#selector.fallback(version);
-    const verdict = gate.admit(exchange, at, likely.dialect);
+    const verdict = this.#options.gate.admit(exchange, at, this.#selector.fallback(version).dialect);
     return isPromise(verdict)
-      ? verdict.then((settled) => this.#byJsonRpc(exchange, parsed, service, settled, likely))
-      : this.#byJsonRpc(exchange, parsed, service, verdict, likely);
+      ? verdict.then((settled) => this.#byJsonRpc(exchange, version, service, settled))
+      : this.#byJsonRpc(exchange, version, service, verdict);
   }
 
-  /** A refused caller learns nothing else, not even that the request was invalid. */
+  /** A refused caller learns nothing else, not even that the request was invalid: it was not parsed. */
   #byJsonRpc(
-    exchange: ExchangeRequest,
-    parsed: ReturnType<typeof parseJsonRpc>,
+    received: ReceivedRequest,
+    version: string | undefined,
     service: AgentService,
     caller: Verdict,
-    likely: JsonRpcDialect,
   ): Promise<ExchangeReply> | ExchangeReply {
-    if (ProtocolError.is(caller)) return likely.serving.refuse(caller, parsed.ok ? parsed.request.id : parsed.id);
-    exchange.caller = caller;
-    if (!parsed.ok) return likely.serving.refuse(toParseError(exchange, parsed), parsed.id);
+    const { dialect, serving } = this.#selector.fallback(version);
+    if (ProtocolError.is(caller)) return serving.refuse(caller, null);
+    const { gate } = this.#options;
+    const exchange = received.admit(caller);
+    const parsed = parseJsonRpc(exchange.body, gate.limits);
+    if (!parsed.ok) return serving.refuse(toParseError(exchange, parsed), parsed.id);
     const { request } = parsed;
-    const version = versionOf(exchange);
     if (version === undefined) return this.#withoutVersion(request, exchange, service, caller);
     const unknown = this.#selector.checkVersion(version);
-    if (unknown !== undefined) return likely.serving.refuse(unknown, request.id);
-    return likely.serving.handle(request, exchange, this.#options.gate.contextFor(caller, service, likely.dialect));
+    if (unknown !== undefined) return serving.refuse(unknown, request.id);
+    return serving.handle(request, exchange, gate.contextFor(caller, service, dialect));
   }
 
   async #withoutVersion(
@@ -274,16 +277,13 @@ export class Router {
     return serving.handle(request, exchange, this.#options.gate.contextFor(caller, service, dialect));
   }
 
-  #reading(
-    exchange: ExchangeRequest,
-    read: () => Promise<FullReply> | FullReply,
-  ): Promise<ExchangeReply> | ExchangeReply {
+  #reading(exchange: RequestHead, read: () => Promise<FullReply> | FullReply): Promise<ExchangeReply> | ExchangeReply {
     if (exchange.method === "OPTIONS") return this.#preflight(exchange, "GET, HEAD, OPTIONS");
     if (exchange.method !== "GET" && exchange.method !== "HEAD") return methodNotAllowed("GET, HEAD, OPTIONS");
     return read();
   }
 
-  #preflight(exchange: ExchangeRequest, allow: string): FullReply {
+  #preflight(exchange: RequestHead, allow: string): FullReply {
     return { status: 204, headers: this.#options.cors.preflight(exchange.headers.origin, allow), body: undefined };
   }
 

@@ -13,7 +13,7 @@ import { type RegistryEntry, serverEntryId, toPublisher, type Visibility } from 
 import { createFederatedSearch } from "../../registry/federate.ts";
 import { DEFAULT_REGISTRY_TIMES } from "../../registry/health.ts";
 import { DEFAULT_REGISTRY_LIMITS, Registry, type RegistryLimits } from "../../registry/registry.ts";
-import { type ExchangeRequest, type FullReply, jsonReply } from "../../wire/exchange.ts";
+import { type FullReply, jsonReply, type RequestHead } from "../../wire/exchange.ts";
 import type { Admission } from "../access/admission.ts";
 import type { ServedAgentService } from "../agent-service.ts";
 import type { AuditLog } from "../audit/audit-log.ts";
@@ -194,7 +194,7 @@ function createCatalogRoute(
     return cached;
   }
 
-  return async (exchange: ExchangeRequest): Promise<FullReply> => {
+  return async (exchange: RequestHead): Promise<FullReply> => {
     const { body, etag } = await documentOf();
     const headers = { "cache-control": "public, max-age=60", etag };
     const isKnown = matchesEtag(exchange.headers["if-none-match"] ?? "", etag);

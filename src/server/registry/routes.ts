@@ -1,4 +1,4 @@
-import type { HttpServing, ServeContext } from "../../dialects/contract.ts";
+import type { AdmittedHttpServing, ServeContext } from "../../dialects/contract.ts";
 import { toPublicError } from "../../dialects/shared/errors.ts";
 import type { Caller } from "../../model/caller.ts";
 import { invalidParams, isTemporary, ProtocolError } from "../../model/errors.ts";
@@ -43,7 +43,7 @@ const MAX_BODY_BYTES = 512 * 1024;
 type Handler = (exchange: ExchangeRequest, context: ServeContext, id: string) => Promise<ExchangeReply>;
 
 /** The paths below `/registry`, in the shapes of ARD. */
-export function createRegistryRoutes(options: RegistryRoutesOptions): HttpServing {
+export function createRegistryRoutes(options: RegistryRoutesOptions): AdmittedHttpServing {
   const { registry, meter, source } = options;
   const watches = new Map<string, number>();
 

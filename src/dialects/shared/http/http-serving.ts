@@ -4,21 +4,21 @@ import { ProtocolError } from "../../../model/errors.ts";
 import type { OperationKind, StreamFrame } from "../../../model/operation.ts";
 import { type ExchangeReply, type ExchangeRequest, type FullReply, isStreamReply } from "../../../wire/exchange.ts";
 import { encodeSseLine } from "../../../wire/sse.ts";
-import type { HttpServing, ServeContext } from "../../contract.ts";
+import type { AdmittedHttpServing, ServeContext } from "../../contract.ts";
 import { toPublicError } from "../errors.ts";
 import type { EventFraming } from "./event-stream.ts";
 import { allowHeader, type Method } from "./routes.ts";
 
 type Headers = Readonly<Record<string, string>>;
 
-interface HttpBinding extends Pick<HttpServing, "version" | "prefix"> {
+interface HttpBinding extends Pick<AdmittedHttpServing, "version" | "prefix"> {
   /** Throws to refuse the request. HEAD is passed as GET. */
   answer(method: string, exchange: ExchangeRequest, context: ServeContext): Promise<ExchangeReply>;
   /** `status` and `headers`: where they differ from the error's defaults. */
   errorReply(error: ProtocolError, status?: number, headers?: Headers): FullReply;
 }
 
-export function serveHttp({ answer, errorReply, prefix, version }: HttpBinding): HttpServing {
+export function serveHttp({ answer, errorReply, prefix, version }: HttpBinding): AdmittedHttpServing {
   async function reply(method: string, exchange: ExchangeRequest, context: ServeContext): Promise<ExchangeReply> {
     try {
       return await answer(method, exchange, context);
