@@ -48,7 +48,15 @@ function describeAbilities({ name, can, serving, calling }: Dialect): void {
     expect(Object.keys(can.operations).sort()).toEqual([...KINDS].sort());
     expect(Object.keys(can.parts).sort()).toEqual(["data", "raw", "text", "url"]);
     const { operations, parts, ...rest } = can;
-    expect(Object.keys(rest).sort()).toEqual(["artifacts", "inputRequired", "metadata", "replay", "streaming"]);
+    expect(Object.keys(rest).sort()).toEqual([
+      "artifacts",
+      "chosenIds",
+      "inputRequired",
+      "metadata",
+      "replay",
+      "returnImmediately",
+      "streaming",
+    ]);
     for (const answer of [...Object.values(operations), ...Object.values(parts), ...Object.values(rest)]) {
       expect(typeof answer).toBe("boolean");
     }

@@ -50,6 +50,10 @@ export interface Abilities {
   /** Streams can be resumed from a number. */
   readonly replay: boolean;
   readonly operations: Readonly<Record<OperationKind, boolean>>;
+  /** A send can be answered before its task has ended. */
+  readonly returnImmediately: boolean;
+  /** The caller chooses the id of a new task, and so knows it before the agent has answered. */
+  readonly chosenIds: boolean;
   readonly parts: { readonly text: boolean; readonly raw: boolean; readonly url: boolean; readonly data: boolean };
   readonly artifacts: boolean;
   readonly inputRequired: boolean;

@@ -13,19 +13,23 @@ import type {
   OutcomeOf,
   Outcomes,
   SendInput,
+  SendOutcome,
   StreamFrame,
 } from "../../model/operation.ts";
 import { isInterrupted, isTerminal, type Task } from "../../model/task.ts";
+import { ConnectionError, failedBeforeSending } from "../errors.ts";
 import type { CallOptions, ChosenInterface } from "../options.ts";
 import { currentHops } from "../run-hops.ts";
 import type { CallSettings, UnaryOperation } from "../transport/transport.ts";
 import { followTask } from "./follow.ts";
-import { type CallSetup, callWithRetries, type JoinedSignal, joinSignals, pollTask } from "./retry.ts";
+import { type CallSetup, callWithRetries, isTransient, type JoinedSignal, joinSignals, pollTask } from "./retry.ts";
 
 export interface CallerOptions extends Omit<CallOptions, "signal"> {
   readonly signal?: Signal;
   /** In place of `signal`, for streams: belongs to this call alone, and is also aborted when the stream is left. */
   readonly controller?: Abort;
+  /** Of a subscription: the task was followed before, so whatever becomes of its stream, the task is read to its end. */
+  readonly continues?: boolean;
 }
 
 /** Rejects with `ProtocolError` for errors from the agent and `ConnectionError` for connection failures. */
@@ -50,6 +54,9 @@ interface SendOptions extends CallerOptions {
   /** When the result is no longer waited for, in milliseconds since the epoch. */
   readonly deadline?: number | undefined;
 }
+
+/** Many answers take less than the usual interval between two looks at a task. */
+const FIRST_POLL_MS = 100;
 
 type Batches = AsyncGenerator<readonly StreamFrame[], void, undefined>;
 
@@ -135,23 +142,51 @@ export function createAgentCaller({ setup, card, signal, hops }: AgentCallerOpti
     };
   }
 
+  function canStream(): boolean {
+    const { operations, streaming } = endpoints.can;
+    return card.capabilities.streaming !== false && streaming && operations.stream;
+  }
+
   function stream(operation: OperationOf<"stream">, given: CallerOptions): Promise<FrameStream> {
     const { input, options } = withCallHops(operation, given);
-    const { operations, streaming } = endpoints.can;
-    if (card.capabilities.streaming === false || !streaming || !operations.stream) {
-      return open(options, (settings) => sendInstead(input, settings));
-    }
+    if (!canStream()) return open(options, (settings) => sendInstead(input, settings));
     return open(options, (settings) => followTask({ setup, start: input, settings, replay }));
   }
 
+  function subscribe(start: OperationOf<"subscribe">, options: CallerOptions): Promise<FrameStream> {
+    const { continues } = options;
+    if (continues === true && !canStream() && endpoints.can.operations.get) {
+      return open(options, (settings) => pollTask({ setup, settings, id: start.id, observes: true, continues }));
+    }
+    return open(options, (settings) => followTask({ setup, start, settings, replay, continues }));
+  }
+
+  /**
+   * An agent that does not stream is asked to answer at once and then polled: the id of the task is known while the agent
+   * works on it, so that the task can be cancelled and found again.
+   */
   async function* sendInstead(input: SendInput, settings: CallSettings): Batches {
-    notify({ kind: "fallback", message: "The agent does not stream; waiting for its complete answer." });
-    const outcome = await callWithRetries(setup, { ...input, kind: "send" }, settings);
+    notify({ kind: "fallback", message: "The agent does not stream; polling its task." });
+    const { chosenIds, operations, returnImmediately } = endpoints.can;
+    const configuration = { ...input.configuration, returnImmediately: true };
+    const sent = returnImmediately && operations.get ? { ...input, configuration } : input;
+    // Only an agent that answers late needs the time that was given for the answer.
+    const polling = { setup, settings: { ...settings, timeoutMs: undefined }, observes: false };
+    let outcome: SendOutcome;
+    try {
+      outcome = await callWithRetries(setup, { ...sent, kind: "send" }, settings);
+    } catch (error) {
+      const id = input.message.taskId ?? (chosenIds ? input.chosenId : undefined);
+      const mayHaveArrived = ConnectionError.is(error) && isTransient(error) && !failedBeforeSending(error);
+      if (id === undefined || !mayHaveArrived || settings.signal.aborted) throw error;
+      yield* pollTask({ ...polling, id, continues: true });
+      return;
+    }
     yield [{ event: outcome, json: JSON.stringify(outcome) }];
     if ("message" in outcome) return;
     const { id, status } = outcome.task;
-    if (isTerminal(status.state) || isInterrupted(status.state) || !endpoints.can.operations.get) return;
-    yield* pollTask({ setup, settings, id, observes: false, known: outcome.task });
+    if (isTerminal(status.state) || isInterrupted(status.state) || !operations.get) return;
+    yield* pollTask({ ...polling, id, known: outcome.task, startMs: FIRST_POLL_MS });
   }
 
   async function cancel(operation: OperationOf<"cancel">, options: CallerOptions): Promise<Task> {
@@ -179,7 +214,7 @@ export function createAgentCaller({ setup, card, signal, hops }: AgentCallerOpti
       case "stream":
         return stream(operation, options);
       case "subscribe":
-        return open(options, (settings) => followTask({ setup, start: operation, settings, replay }));
+        return subscribe(operation, options);
       case "cancel":
         return cancel(operation, options);
       default:

@@ -5,18 +5,18 @@ import { ProtocolError } from "../../model/errors.ts";
 import type { StreamEvent } from "../../model/event.ts";
 import { EXTENSIONS } from "../../model/extensions.ts";
 import type { StreamFrame } from "../../model/operation.ts";
-import { isInterrupted, isTerminal, type TaskState } from "../../model/task.ts";
+import { isInterrupted, isTerminal, type Task, type TaskState } from "../../model/task.ts";
 import { ConnectionError } from "../errors.ts";
-import type { CallSettings, Failure, StreamOperation } from "../transport/transport.ts";
+import type { Attempt, CallSettings, Failure, StreamOperation } from "../transport/transport.ts";
 import { type Endpoints, Failover } from "./failover.ts";
 import {
   type CallSetup,
-  callWithRetries,
   createRetryBackoff,
   isTransient,
   pollTask,
   retryDelay,
   sleepBeforeCall,
+  taskFrame,
 } from "./retry.ts";
 
 /** Detects new frames. The number of an event is its position in the task's log, the same on every connection. */
@@ -89,6 +89,8 @@ interface FollowOptions {
   readonly settings: CallSettings;
   /** The card declares that ids are log positions and that resuming can omit the snapshot. */
   readonly replay: boolean;
+  /** An earlier process followed the task: what it missed has to be read, if the peer does not send it. */
+  readonly continues?: boolean | undefined;
 }
 
 /** The state of the task that decides what to do when a connection ends. */
@@ -119,13 +121,14 @@ class TaskProgress {
 }
 
 export async function* followTask(options: FollowOptions): AsyncGenerator<readonly StreamFrame[], void, undefined> {
-  const { replay, settings, setup, start } = options;
+  const { continues = false, replay, settings, setup, start } = options;
   const { endpoints, notify, requestRetry, streamRetry } = setup;
   const cursor = new Cursor(replay, start.kind === "subscribe" ? start.after : undefined);
   const watch = new TaskProgress();
   const route = new Failover(endpoints);
   // Until the first frame it is a request like any other, and a user may be waiting for the response.
-  let retry = requestRetry;
+  let retry = continues ? streamRetry : requestRetry;
+  let lastRead: Attempt<Task> | undefined;
   let backoff: Backoff | undefined;
   let operation: StreamOperation = start;
 
@@ -135,7 +138,7 @@ export async function* followTask(options: FollowOptions): AsyncGenerator<readon
       return;
     }
     cursor.startConnection();
-    const resumed = operation !== start;
+    const resumed = continues || operation !== start;
     const opened = await route.open(operation, withReplay(settings, operation, replay));
     let failure: Failure | undefined;
     if (opened.ok) {
@@ -169,28 +172,43 @@ export async function* followTask(options: FollowOptions): AsyncGenerator<readon
     }
 
     if (isEnd(watch, start, failure)) return;
-    if (failure !== undefined && !failure.transient) {
+    const taskId = watch.taskId ?? (resumed && start.kind === "subscribe" ? start.id : undefined);
+    const isFinal = failure !== undefined && !failure.transient;
+    if (isFinal && operation.kind === "subscribe" && failure?.error.code === "METHOD_NOT_FOUND" && canPoll(endpoints)) {
       // The peer supports tasks, but not subscribing to them.
-      if (operation.kind === "subscribe" && failure.error.code === "METHOD_NOT_FOUND" && canPoll(endpoints)) {
-        yield* pollInstead(options, operation.id);
-        return;
-      }
-      if (!resumed || failure.error.code !== "UNSUPPORTED_OPERATION") throw failure.error;
-      // The task ended while disconnected, and this peer does not replay the end of the stream.
-      const task = await callWithRetries(setup, { kind: "get", id: watch.taskId as string }, settings);
-      watch.setState(task.status.state);
-      if (watch.ended || isInterrupted(task.status.state)) {
-        yield [{ event: { task }, json: JSON.stringify({ task }) }];
+      yield* pollInstead(options, operation.id);
+      return;
+    }
+    // Why a stream cannot be followed makes no difference: the task is read. One that only broke is resumed first, and one
+    // that is replayed loses nothing by being resumed later.
+    const isReplayed = replay && cursor.last !== undefined;
+    const isRead = isFinal || (resumed && operation.kind === "subscribe" && !isReplayed);
+    const read = isRead ? await readOnce(options, taskId) : undefined;
+    if (read?.ok === true) {
+      const isOver = isSettled(read.value, start);
+      if (isOver || (isFinal && resumed)) yield [taskFrame(read.value)];
+      if (isOver) return;
+      if (isFinal && resumed) {
+        yield* pollInstead(options, read.value.id, CANNOT_FOLLOW, read.value);
         return;
       }
     }
+    // A task that is missing twice is lost; the first answer may come from a copy that is behind.
+    if (isLost(read) && (isFinal || isLost(lastRead))) throw read.error;
+    if (isFinal) throw failure?.error;
+    lastRead = read;
     const broken = failure?.error ?? closedEarlyError(watch);
     operation = nextOperation(start, watch, cursor, settings, broken);
     if (operation.kind === "subscribe" && !canResume(endpoints)) throw notResumableError(broken);
     backoff ??= createRetryBackoff(retry.attempts, retry);
     let wait = backoff.next();
     if (wait === undefined) {
-      if (!route.giveUpLast(broken)) throw retriesExhaustedError(broken, watch, cursor, streamRetry.attempts);
+      if (!route.giveUpLast(broken)) {
+        const last = read ?? (await readOnce(options, taskId));
+        if (last?.ok !== true) throw retriesExhaustedError(broken, watch, cursor, streamRetry.attempts);
+        yield* pollInstead(options, last.value.id, CANNOT_FOLLOW);
+        return;
+      }
       retry = streamRetry;
       backoff = undefined;
       wait = 0;
@@ -198,6 +216,28 @@ export async function* followTask(options: FollowOptions): AsyncGenerator<readon
     notify({ kind: "reconnect", message: `${broken.message} Resuming.` });
     await sleepBeforeCall(setup, retryDelay(wait, broken), settings.signal);
   }
+}
+
+/** Without retries: the task is read again after the next pause. Undefined if it cannot be read at all. */
+async function readOnce(
+  { settings, setup }: FollowOptions,
+  id: string | undefined,
+): Promise<Attempt<Task> | undefined> {
+  if (id === undefined || !canPoll(setup.endpoints)) return undefined;
+  const operation = { kind: "get", id } as const;
+  return new Failover(setup.endpoints).run(operation, settings.signal, (transport) =>
+    transport.attempt(operation, settings),
+  );
+}
+
+/** The peer does not have the task. */
+function isLost(read: Attempt<Task> | undefined): read is Failure {
+  return read?.ok === false && read.error.code === "TASK_NOT_FOUND";
+}
+
+/** The sender of a message has to act when the task waits for someone; an observer continues to observe. */
+function isSettled({ status: { state } }: Task, start: StreamOperation): boolean {
+  return isTerminal(state) || (isInterrupted(state) && start.kind === "stream");
 }
 
 /**
@@ -215,10 +255,17 @@ function canPoll({ can }: Endpoints): boolean {
 
 const CANNOT_STREAM = "This interface cannot stream the task; polling it instead.";
 const MISSED = "The agent does not send what was missed during the break; polling the task instead.";
+const CANNOT_FOLLOW = "The agent's stream cannot be followed any more; polling the task instead.";
 
-function pollInstead({ settings, setup, start }: FollowOptions, id: string, message = CANNOT_STREAM) {
+/** `known`: the task as it was just read and delivered. */
+function pollInstead(
+  { continues, settings, setup, start }: FollowOptions,
+  id: string,
+  message = CANNOT_STREAM,
+  known?: Task,
+) {
   setup.notify({ kind: "fallback", message });
-  return pollTask({ setup, settings, id, observes: start.kind === "subscribe" });
+  return pollTask({ setup, settings, id, observes: start.kind === "subscribe", known, continues });
 }
 
 /** Frames not seen before. */

@@ -182,5 +182,31 @@ test("a stream that never began is tried as often as a request, one that broke m
     },
   ]);
   await expect(collect(broken.agent.stream("x"))).rejects.toMatchObject({ code: "broken-stream", taskId: "t1" });
-  expect(broken.tried).toEqual(["a stream", ...Array.from({ length: 4 }, () => "a subscribe")]);
+  // The task is read after every attempt: it may have ended meanwhile.
+  expect(broken.tried).toEqual(["a stream", ...Array.from({ length: 4 }, () => ["a subscribe", "a get"]).flat()]);
+});
+
+test("a task whose stream cannot be resumed is polled to its end, and may be missing for a moment", async () => {
+  const missing: Attempt<never> = {
+    ok: false,
+    error: new ProtocolError("TASK_NOT_FOUND", "No."),
+    transient: false,
+    reach: "unknown",
+  };
+  let reads = 0;
+  const { agent } = scriptedAgent([
+    {
+      name: "a",
+      script({ kind }) {
+        if (kind === "stream") return streamOf({ task: task("TASK_STATE_WORKING") });
+        if (kind === "subscribe") return unknown("UNSUPPORTED_OPERATION");
+        reads++;
+        if (reads === 2) return missing;
+        return { ok: true, value: task(reads < 4 ? "TASK_STATE_WORKING" : "TASK_STATE_COMPLETED") };
+      },
+    },
+  ]);
+  const seen = statesOf(await collect(agent.stream("x")));
+  expect(seen.at(-1)).toBe("TASK_STATE_COMPLETED");
+  expect(reads).toBe(4);
 });

@@ -154,24 +154,64 @@ test("ids that count the frames of a connection are not mistaken for numbers of 
   expect((await eventsOf(agent)).slice(3)).toEqual([snapshot, artifactUpdate("c"), DONE]);
 });
 
-test("a task that ended meanwhile is fetched when the peer does not tell its end again", async () => {
-  const { agent, server } = await agentFor(
-    steps(
-      breaking(rpcFrame(WORKING)),
-      (_, response) => sendRpcError(response, -32004),
-      (_, response) => sendResult(response, task()),
-    ),
-  );
+test.each([-32001, -32004, -32602, -32603])(
+  "a task that ended meanwhile is fetched when the peer answers %i to the subscription",
+  async (code) => {
+    const { agent, server } = await agentFor(
+      steps(
+        breaking(rpcFrame(WORKING)),
+        (_, response) => sendRpcError(response, code),
+        (_, response) => sendResult(response, task()),
+      ),
+    );
+    await using _ = server;
+    expect(await eventsOf(agent)).toEqual([WORKING, { task: task() }]);
+    expect(server.methods()).toEqual(["SendStreamingMessage", "SubscribeToTask", "GetTask"]);
+  },
+);
+
+test("a task is read between attempts to subscribe, and ends with the first that finds it ended", async () => {
+  const { agent, server } = await agentFor(({ rpc }, response) => {
+    if (rpc.method === "SendStreamingMessage") void breaking(rpcFrame(WORKING))({} as never, response);
+    else if (rpc.method === "SubscribeToTask") response.writeHead(503).end();
+    else sendResult(response, task());
+  });
   await using _ = server;
   expect(await eventsOf(agent)).toEqual([WORKING, { task: task() }]);
   expect(server.methods()).toEqual(["SendStreamingMessage", "SubscribeToTask", "GetTask"]);
 });
 
-test("a peer that refuses to be subscribed to while the task goes on ends in an error that helps", async () => {
+test("an error in the middle of a first stream is thrown, unless the task ended well", async () => {
+  const failing = rpcFrame(WORKING).concat(
+    `data: ${JSON.stringify({ jsonrpc: "2.0", id: 1, error: { code: -32603, message: "No." } })}\n\n`,
+  );
+  for (const state of ["TASK_STATE_WORKING", "TASK_STATE_COMPLETED"]) {
+    const { agent, server } = await agentFor(
+      steps(closing(failing), (_, response) => sendResult(response, task(state))),
+    );
+    await using _ = server;
+    const reading = eventsOf(agent);
+    if (state === "TASK_STATE_WORKING") await expect(reading).rejects.toMatchObject({ code: "INTERNAL_ERROR" });
+    else expect(await reading).toEqual([WORKING, { task: task() }]);
+  }
+});
+
+test("a task that the peer has lost is an error, once subscribing and reading agree", async () => {
+  const { agent, server } = await agentFor(
+    steps(
+      breaking(rpcFrame(WORKING)),
+      (_, response) => sendRpcError(response, -32602),
+      (_, response) => sendRpcError(response, -32001, "TASK_NOT_FOUND"),
+    ),
+  );
+  await using _ = server;
+  await expect(eventsOf(agent)).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+});
+
+test("a numbered stream that cannot be resumed and a task that cannot be read end in an error that helps", async () => {
   const { agent, server } = await agentFor(({ rpc }, response) => {
     if (rpc.method === "SendStreamingMessage") void breaking(rpcFrame(WORKING, 7))({} as never, response);
-    else if (rpc.method === "SubscribeToTask") sendRpcError(response, -32004);
-    else sendResult(response, task("TASK_STATE_WORKING"));
+    else response.writeHead(503).end();
   });
   await using _ = server;
   await expect(eventsOf(agent)).rejects.toMatchObject({
@@ -324,5 +364,5 @@ test("a peer that only ever repeats the snapshot is given up", async () => {
   const { agent, server } = await agentFor(closing(rpcFrame(WORKING)));
   await using _ = server;
   await expect(eventsOf(agent)).rejects.toMatchObject({ code: "broken-stream", taskId: "t1" });
-  expect(server.requests).toHaveLength(3);
+  expect(server.methods().filter((method) => method !== "GetTask")).toHaveLength(3);
 });

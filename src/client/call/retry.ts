@@ -162,26 +162,48 @@ interface PollOptions {
   /** Continue polling while the task waits for input. */
   readonly observes: boolean;
   /** The task as last delivered. */
-  readonly known?: Task;
+  readonly known?: Task | undefined;
+  /** Before the first look, and while nothing changes up to the interval of the setup. */
+  readonly startMs?: number;
+  /** The task was followed before, so the first look, too, outlasts the restart of a server. */
+  readonly continues?: boolean | undefined;
 }
 
 const POLL_SLOWDOWN = 1.5;
+/** What was there a moment ago may be missing once where a peer reads from a copy that is behind. */
+const MAX_MISSING = 2;
+
+export function taskFrame(task: Task): StreamFrame {
+  return { event: { task }, json: JSON.stringify({ task }) };
+}
 
 /** Yields `{ task }` whenever it has changed, until it has ended. */
 export async function* pollTask(options: PollOptions): AsyncGenerator<readonly StreamFrame[], void, undefined> {
-  const { id, known, observes, settings, setup } = options;
+  const { continues = false, id, known, observes, settings, setup } = options;
   const { baseMs, capMs } = setup.polling;
-  let wait = baseMs;
+  // A task that is followed outlasts the restart of a server, as a stream does.
+  const patient = { ...setup, requestRetry: setup.streamRetry };
+  let wait = options.startMs ?? baseMs;
+  let missing = 0;
   let last = known === undefined ? undefined : JSON.stringify(known);
   for (;;) {
     if (last !== undefined) await sleepBeforeCall(setup, wait, settings.signal);
-    const task = await callWithRetries(setup, { kind: "get", id }, settings);
+    let task: Task;
+    try {
+      const calls = last === undefined && !continues ? setup : patient;
+      task = await callWithRetries(calls, { kind: "get", id }, settings);
+      missing = 0;
+    } catch (error) {
+      const isMissing = ProtocolError.is(error) && error.code === "TASK_NOT_FOUND";
+      if (!isMissing || last === undefined || missing++ >= MAX_MISSING) throw error;
+      continue;
+    }
     const json = JSON.stringify(task);
     if (json === last) {
       wait = Math.min(capMs, wait * POLL_SLOWDOWN);
     } else {
       last = json;
-      wait = baseMs;
+      wait = Math.min(wait, baseMs);
       yield [{ event: { task }, json: `{"task":${json}}` }];
     }
     const { state } = task.status;

@@ -21,6 +21,8 @@ export function abilitiesWithout(...missing: readonly OperationKind[]): Abilitie
     streaming: true,
     replay: true,
     operations,
+    returnImmediately: true,
+    chosenIds: false,
     parts: { text: true, raw: true, url: true, data: true },
     artifacts: true,
     inputRequired: true,

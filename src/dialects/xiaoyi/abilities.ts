@@ -22,6 +22,8 @@ export const can: Abilities = {
     "push-delete": false,
     "extended-card": false,
   },
+  returnImmediately: false,
+  chosenIds: false,
   parts: { text: true, raw: true, url: true, data: true },
   artifacts: true,
   inputRequired: true,

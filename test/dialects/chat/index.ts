@@ -23,6 +23,8 @@ export const chat: Dialect = {
     },
     parts: { text: true, raw: false, url: false, data: false },
     artifacts: false,
+    returnImmediately: false,
+    chosenIds: false,
     inputRequired: false,
     metadata: false,
   },

@@ -23,6 +23,8 @@ export const relay: Dialect = {
     },
     parts: { text: true, raw: true, url: true, data: true },
     artifacts: true,
+    returnImmediately: false,
+    chosenIds: false,
     inputRequired: true,
     metadata: true,
   },
