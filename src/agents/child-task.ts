@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { Turn, TurnMemory } from "../engine/agent.ts";
 import type { Signal } from "../model/abort.ts";
 import type { Caller } from "../model/caller.ts";
-import { type ErrorCode, ProtocolError } from "../model/errors.ts";
+import { ProtocolError } from "../model/errors.ts";
 import type { StreamEvent, TaskEvent } from "../model/event.ts";
 import type { Message, Part } from "../model/message.ts";
 import type {
@@ -22,7 +22,9 @@ export interface Peer extends Dispatcher {
   /** It is in this process; otherwise it cannot open files of this machine. */
   readonly isLocal?: boolean;
   /** Operations of the dialect in use; if absent, messages can be sent and cancelled, but tasks cannot be queried. */
-  readonly can?: { readonly operations: Readonly<Record<OperationKind, boolean>> } | undefined;
+  readonly can?:
+    | { readonly operations: Readonly<Record<OperationKind, boolean>>; readonly chosenIds?: boolean }
+    | undefined;
   /** It recognises a repeated send by its idempotency key. */
   readonly recognizesRepeats?: boolean;
 }
@@ -46,8 +48,6 @@ export type SentMessage = {
   readonly number?: number;
 };
 
-/** Error codes of a peer whose task exists but can only be read. */
-const CANNOT_FOLLOW: ReadonlySet<string> = new Set<ErrorCode>(["UNSUPPORTED_OPERATION", "METHOD_NOT_FOUND"]);
 /** Timeout for a cancellation at the peer. */
 const CANCEL_MS = 4_000;
 
@@ -160,8 +160,8 @@ export class ChildTask {
         call,
       );
     } catch (error) {
-      if (!ProtocolError.is(error) || !CANNOT_FOLLOW.has(error.code)) throw error;
-      // The task has ended, or can only be read.
+      if (!ProtocolError.is(error) || this.#peer.can?.operations.get !== true) throw error;
+      // Whatever the reason: the task has ended, can only be read, or is lost.
       const task = await this.#peer.dispatch({ kind: "get", id }, call);
       return toStream({ task });
     }

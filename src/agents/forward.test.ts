@@ -254,11 +254,13 @@ describe("cancellation", () => {
     expect((await run.next()).value).toEqual([{ status: "TASK_STATE_WORKING" }]);
     const end = run.next();
     abort.abort();
-    expect(await end).toEqual({ done: true, value: undefined });
+    expect(await end).toMatchObject({ value: { status: "TASK_STATE_CANCELED" } });
+    expect(JSON.stringify(await end)).toContain("The remote agent did not cancel its task");
+    expect(await run.next()).toEqual({ done: true, value: undefined });
     expect([cancelled, left]).toEqual([["theirs"], true]);
   });
 
-  it("before the message was on its way needs no words", async () => {
+  it("before the agent has named its task says that nothing is known of it", async () => {
     const abort = new AbortController();
     const peer = peerOf({
       stream: ({ signal }) =>
@@ -273,7 +275,8 @@ describe("cancellation", () => {
     const end = agentOf(peer)
       .run(turnOf({ signal: abort.signal }))
       .next();
-    expect(await end).toEqual({ done: true, value: undefined });
+    expect(await end).toMatchObject({ value: { status: "TASK_STATE_CANCELED" } });
+    expect(JSON.stringify(await end)).toContain("has not sent the id of a task");
   });
 });
 

@@ -5,8 +5,8 @@ import type { TaskArtifactUpdate, TaskEvent } from "../model/event.ts";
 import { withoutHops } from "../model/extensions.ts";
 import type { Message } from "../model/message.ts";
 import type { FrameStream, SendInput } from "../model/operation.ts";
-import { statusText } from "../model/status-texts.ts";
-import { isInterrupted, type TaskStatus } from "../model/task.ts";
+import { type StatusTextName, statusText } from "../model/status-texts.ts";
+import { isInterrupted, isTerminal, type Task, type TaskStatus } from "../model/task.ts";
 import {
   type ChildFrames,
   ChildTask,
@@ -16,8 +16,10 @@ import {
   isRunLost,
   type Peer,
   peerContextId,
+  type SentMessage,
 } from "./child-task.ts";
 import { type AgentDefinition, defineAgent } from "./define.ts";
+import { type StoredTask, TaskChanges } from "./remote/task-changes.ts";
 
 export type { Peer } from "./child-task.ts";
 
@@ -55,6 +57,8 @@ export function forward(turn: Turn, peer: Peer, policy: Agent["onCrash"]): Agent
   return new Forwarding(turn, peer, policy).run();
 }
 
+type ForwardedEvents = AsyncGenerator<AgentEvent | readonly AgentEvent[], MessageDraft | undefined, undefined>;
+
 /** Forwards one message and its answer. */
 class Forwarding {
   readonly #turn: Turn;
@@ -69,6 +73,10 @@ class Forwarding {
   #over: AbortController | undefined;
   /** Asked for while the peer's task waits for someone. */
   #followUp: AbortSignal | undefined;
+  /** Set if an earlier process has stored a part of the answer: only what is new is added. */
+  #changes: TaskChanges | undefined;
+  /** Why the peer may still work on a task that is cancelled here. */
+  #uncancelled: StatusTextName | undefined;
 
   constructor(turn: Turn, peer: Peer, policy: Agent["onCrash"]) {
     this.#turn = turn;
@@ -78,11 +86,18 @@ class Forwarding {
     this.#child = new ChildTask(peer, { turn, dialect: FORWARD_DIALECT, endsTurn: true });
   }
 
-  async *run(): AsyncGenerator<AgentEvent | readonly AgentEvent[], MessageDraft | undefined, undefined> {
+  async *run(): ForwardedEvents {
+    const reply = yield* this.#run();
+    if (this.#uncancelled === undefined || isRunLost(this.#signal)) return reply;
+    yield { status: "TASK_STATE_CANCELED", message: { parts: [{ text: statusText(this.#uncancelled) }] } };
+    return undefined;
+  }
+
+  async *#run(): ForwardedEvents {
     const signal = this.#signal;
     const stop = () => {
       this.#over = new AbortController();
-      this.#cancelling = this.#cancel(this.#over.signal).then(() => this.#child.leave());
+      this.#cancelling = this.#cancel(this.#over.signal);
     };
     signal.addEventListener("abort", stop);
     if (signal.aborted) stop();
@@ -107,9 +122,11 @@ class Forwarding {
       }
       yield failed(statusText("answerBrokeOff"));
     } catch (error) {
+      if (signal.aborted && ProtocolError.is(error) && this.#child.id === undefined) this.#noteUncancelled(error);
       if (signal.aborted || this.#hasLeft) return undefined;
       if (!ProtocolError.is(error)) throw error;
-      yield failed(error.message);
+      const isLost = error.code === "TASK_NOT_FOUND" && this.#child.id !== undefined;
+      yield failed(isLost ? statusText("taskLost") : error.message);
     } finally {
       signal.removeEventListener("abort", stop);
       this.#followUp?.removeEventListener("abort", this.#leaveForReply);
@@ -125,23 +142,43 @@ class Forwarding {
   }
 
   #read(frames: FrameStream): ChildFrames<AgentEvent> {
-    return this.#child.read(frames, (event, isStale, number) => (isStale ? [] : this.#translate(event, number)));
+    return this.#child.read(frames, (event, isStale, number) => {
+      if (isStale) return [];
+      if (this.#changes === undefined) return this.#translate(event, number);
+      const frame = { event, json: "", ...(number !== undefined && { number }) };
+      return this.#changes
+        .apply([frame])
+        .flatMap((change) => ("message" in change.event ? [] : this.#translate(change.event, change.number)));
+    });
   }
 
   /** Undefined if an earlier process may have sent the message and the peer cannot be queried. */
   async #open(): Promise<FrameStream | undefined> {
-    const { attempt, checkpoint, message, task } = this.#turn;
-    const signal = this.#signal;
+    const { attempt, message, task } = this.#turn;
     const peer = this.#peer;
     const earlier = attempt > 1 ? await this.#child.sent() : undefined;
     if (earlier?.message === message.messageId) {
-      if (earlier.task !== undefined && canBeQueried(peer)) {
-        const after = typeof checkpoint === "number" ? checkpoint : earlier.number;
-        return this.#child.attach(earlier.task, after, signal);
-      }
+      const attached = canBeQueried(peer) ? await this.#attach(earlier) : undefined;
+      if (attached !== undefined) return attached;
       if (peer.recognizesRepeats !== true && this.#policy === "fail") return undefined;
     }
-    return this.#child.send(await this.#input(), signal, `${task.id}/${message.messageId}`);
+    return this.#child.send(await this.#input(), this.#signal, `${task.id}/${message.messageId}`);
+  }
+
+  /** Follows the peer's task. Undefined if it is not known whether there is one. */
+  async #attach({ number, task }: SentMessage): Promise<FrameStream | undefined> {
+    const { checkpoint } = this.#turn;
+    const chosen = this.#peer.can?.chosenIds === true ? this.#chosenId() : undefined;
+    const id = task ?? chosen;
+    if (id === undefined) return undefined;
+    this.#changes = new TaskChanges(withLastMessage(this.#turn.stored?.()));
+    const after = typeof checkpoint === "number" ? checkpoint : number;
+    try {
+      return await this.#child.attach(id, after, this.#signal);
+    } catch (error) {
+      if (task !== undefined || !ProtocolError.is(error) || error.code !== "TASK_NOT_FOUND") throw error;
+      return undefined;
+    }
   }
 
   /** An authorisation may be given elsewhere, so its task is followed until the caller answers here. */
@@ -161,9 +198,30 @@ class Forwarding {
     void this.#child.leave();
   };
 
-  /** The task ends here whether or not the peer cancels it. */
+  /** The task ends here whether or not the peer cancels it, unless its own end comes first. */
   async #cancel(over: AbortSignal): Promise<void> {
-    if (!isRunLost(this.#signal)) await this.#child.cancel(over).catch(() => {});
+    if (isRunLost(this.#signal)) return this.#child.leave();
+    try {
+      await this.#child.cancel(over);
+    } catch (error) {
+      if (over.aborted) return;
+      const task = canBeQueried(this.#peer) ? await this.#child.get().catch(() => undefined) : undefined;
+      // Its end is on the way.
+      if (task !== undefined && isTerminal(task.status.state)) return;
+      this.#noteUncancelled(error);
+    }
+    await this.#child.leave();
+  }
+
+  #noteUncancelled(error: unknown): void {
+    const isRefused = ProtocolError.is(error) && error.code !== "UNAVAILABLE";
+    this.#uncancelled = isRefused ? "cancelRefused" : "cancelUnconfirmed";
+  }
+
+  /** Differs from one message to the next, unless they belong to the same task of the peer. */
+  #chosenId(): string {
+    const { history, message, task } = this.#turn;
+    return history.length === 0 ? task.id : `${task.id}&${message.messageId}`;
   }
 
   /** The number is stored together with the last event, so that a resumed run continues with the next frame. */
@@ -196,18 +254,24 @@ class Forwarding {
     const { acceptedOutputModes, caller, history, message, task } = this.#turn;
     // The peer gets the hops incremented.
     const metadata = withoutHops(this.#turn.metadata);
-    const isFirst = history.length === 0;
-    const waiting = isFirst ? undefined : await this.#child.waiting();
+    const waiting = history.length === 0 ? undefined : await this.#child.waiting();
     const { contextId: _own, referenceTaskIds: _unknown, taskId: _here, ...fields } = message;
     const outgoing = { ...fields, contextId: peerContextId(caller.owner, task.contextId) };
     return {
       ...(waiting === undefined
-        ? { message: outgoing, chosenId: isFirst ? task.id : `${task.id}&${message.messageId}` }
+        ? { message: outgoing, chosenId: this.#chosenId() }
         : { message: { ...outgoing, taskId: waiting } }),
       ...(acceptedOutputModes.length === 0 ? undefined : { configuration: { acceptedOutputModes } }),
       ...(metadata === undefined ? undefined : { metadata }),
     };
   }
+}
+
+/** A run that is resumed has changed the status, so that the last message is in the history. */
+function withLastMessage(task: Task | undefined): StoredTask | undefined {
+  if (task === undefined || task.status.message !== undefined) return task;
+  const last = task.history?.at(-1);
+  return last?.role === "ROLE_AGENT" ? { ...task, status: { ...task.status, message: last } } : task;
 }
 
 /** All events have the same members, because the engine reads each of them many times. */

@@ -4,7 +4,7 @@ import type { AgentProfile } from "../model/card.ts";
 import type { Hops } from "../model/extensions.ts";
 import type { JsonObject, JsonValue } from "../model/json.ts";
 import type { Message, Part } from "../model/message.ts";
-import type { TaskState } from "../model/task.ts";
+import type { Task, TaskState } from "../model/task.ts";
 
 /** What a message of an agent says; ids, role and context are the engine's to fill in. */
 export interface MessageDraft {
@@ -87,6 +87,11 @@ export interface Turn {
   readonly attempt: number;
   /** Of the newest event that an earlier attempt wrote with one; undefined where none did. */
   readonly checkpoint?: JsonValue | undefined;
+  /**
+   * The task as earlier attempts left it. A run that asks for it continues from there: chunks that it appends are added
+   * to the artifacts that exist.
+   */
+  stored?(): Task;
   readonly acceptedOutputModes: readonly string[];
   /** Metadata of the request, not of the message. */
   readonly metadata: JsonObject | undefined;

@@ -36,6 +36,10 @@ export const STATUS_TEXTS = {
   agentCallsItself: "The agent calls itself, and no further run of it may start meanwhile.",
   deliveryUnknown:
     "The process that forwarded this message stopped, and whether the agent received the message is not known.",
+  taskLost: "The remote agent no longer has the task that it was working on.",
+  cancelRefused: "Canceled here. The remote agent did not cancel its task and may still be working on it.",
+  cancelUnconfirmed:
+    "Canceled here. Whether the remote agent works on the message is not known: it has not sent the id of a task that could be canceled.",
   peerBusy: "The agent is busy.",
   peerNotConnected: "The agent is not connected.",
   peerLost: "The connection to the agent was lost.",

@@ -11,6 +11,7 @@ const config = parseConfig(process.env.REMOTE_AGENTS ?? "", {
   environment: {},
 });
 const agents = Object.fromEntries(await buildAgents(config));
-const server = await serve({ agents, store: `sqlite:${file}`, port: 0 });
+const server = await serve({ agents, store: `sqlite:${file}`, port: 0, times: { drainMs: 200 } });
 process.send?.({ url: server.url });
+process.on("SIGTERM", () => void server.close().then(() => process.exit(0)));
 process.on("disconnect", () => process.exit(1));

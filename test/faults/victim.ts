@@ -39,14 +39,14 @@ export class Victim {
     this.#announce(url);
   }
 
-  async kill(): Promise<void> {
+  async kill(signal: "SIGKILL" | "SIGTERM" = "SIGKILL"): Promise<void> {
     const child = this.#child;
     if (child === undefined || child.exitCode !== null) return;
     this.#url = this.#nextUrl();
     await new Promise<void>((resolve) => {
       child.removeAllListeners("exit");
       child.once("exit", () => resolve());
-      child.kill("SIGKILL");
+      child.kill(signal);
     });
     this.kills++;
     this.#child = undefined;

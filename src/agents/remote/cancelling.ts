@@ -30,8 +30,7 @@ export function delayAbort(signal: Signal | undefined, { send, caller, clock }: 
       return;
     }
     stopTimer = clock.after(CANCEL_MS, abort);
-    // In some dialects the caller chooses the id; in the others the task is not found, and nothing happens.
-    if (send.chosenId !== undefined) void cancelTask(caller, send.chosenId);
+    if (caller.can.chosenIds && send.chosenId !== undefined) void cancelTask(caller, send.chosenId).catch(() => {});
   };
   if (signal?.aborted === true) abort();
   else signal?.addEventListener("abort", onAbort, { once: true });
@@ -42,19 +41,24 @@ export function delayAbort(signal: Signal | undefined, { send, caller, clock }: 
   return { controller, release };
 }
 
-/** Cancels a task whose id has arrived only after its reader was cancelled. Its first frames are there already. */
+/**
+ * Cancels a task whose id has arrived only after its reader was cancelled. Its first frames are there already. Rejects if
+ * the upstream refuses.
+ */
 export async function cancelOpened(stream: FrameStream, caller: AgentCaller): Promise<void> {
   const frames = stream[Symbol.asyncIterator]();
   const { value = [] } = await frames.next();
   const changes = new TaskChanges();
   changes.apply(value);
-  if (changes.taskId !== undefined && !changes.isSettled) await cancelTask(caller, changes.taskId);
-  await frames.return?.();
+  try {
+    if (changes.taskId !== undefined && !changes.isSettled) await cancelTask(caller, changes.taskId);
+  } finally {
+    await frames.return?.();
+  }
 }
 
-/** Whether the upstream agrees makes no difference here. */
 export async function cancelTask(caller: AgentCaller, id: string): Promise<void> {
-  await caller.dispatch({ kind: "cancel", id }, { signal: AbortSignal.timeout(CANCEL_MS) }).catch(() => {});
+  await caller.dispatch({ kind: "cancel", id }, { signal: AbortSignal.timeout(CANCEL_MS) });
 }
 
 /** As opposed to a run that continues elsewhere or later, and with it the task of the upstream. */

@@ -1,13 +1,16 @@
 import { ProtocolError } from "../../model/errors.ts";
 import type { StreamEvent, TaskEvent, TaskStatusUpdate } from "../../model/event.ts";
 import { addArtifactUpdate, appendParts, type OpenArtifact } from "../../model/fold.ts";
-import type { Part } from "../../model/message.ts";
+import { isPlainText, type Part } from "../../model/message.ts";
 import type { StreamFrame } from "../../model/operation.ts";
-import { type Artifact, isInterrupted, isTerminal, type TaskStatus, withParts } from "../../model/task.ts";
+import { type Artifact, isInterrupted, isTerminal, type Task, type TaskStatus, withParts } from "../../model/task.ts";
 import { taskIdOf } from "../child-task.ts";
 
+/** What an earlier run stored of the task. */
+export type StoredTask = Pick<Task, "artifacts" | "status">;
+
 /**
- * The frames of one task as changes. The first snapshot stays as it is. Later ones, which polling and reconnecting yield,
+ * The frames of one task as changes. The first snapshot stays as it is, unless something is stored. Later ones, which polling and reconnecting yield,
  * are reduced to what has changed since, so that nothing is stored twice and a task that is polled for hours does not
  * grow by its own size every second.
  */
@@ -18,6 +21,13 @@ export class TaskChanges {
   #isEnded = false;
   /** As the newest snapshot has them, with what was added since: in some dialects every status is a snapshot. */
   readonly #artifacts = new Map<string, OpenArtifact>();
+  readonly #stored: StoredTask | undefined;
+
+  constructor(stored?: StoredTask) {
+    this.#stored = stored;
+    this.#status = stored?.status;
+    for (const artifact of stored?.artifacts ?? []) addArtifactUpdate(this.#artifacts, { artifact });
+  }
 
   get taskId(): string | undefined {
     return this.#taskId;
@@ -53,20 +63,26 @@ export class TaskChanges {
       return;
     }
     const { artifacts = [], contextId, id: taskId, status } = event.task;
-    const known = isFirst ? this.#artifacts : new Map(this.#artifacts);
-    for (const artifact of artifacts) addArtifactUpdate(this.#artifacts, { artifact });
+    const isWhole = isFirst && this.#stored === undefined;
+    const place = { taskId, contextId };
+    const events: TaskEvent[] = [];
+    for (const artifact of artifacts) {
+      const change = isWhole ? { artifact } : changeOf(this.#artifacts.get(artifact.artifactId), artifact);
+      if (change === undefined) continue;
+      addArtifactUpdate(this.#artifacts, change);
+      events.push({ artifactUpdate: { ...place, ...change } });
+    }
     const before = this.#status;
     this.#setStatus(status);
-    if (isFirst) {
+    if (isWhole) {
       changes.push(frame);
       return;
     }
-    const place = { taskId, contextId };
-    const events: TaskEvent[] = artifacts.flatMap((artifact) => {
-      const change = changeOf(known.get(artifact.artifactId), artifact);
-      return change === undefined ? [] : [{ artifactUpdate: { ...place, ...change } }];
-    });
-    if (before === undefined || !isSameStatus(before, status)) events.push({ statusUpdate: { ...place, status } });
+    // A run that was resumed has written the state itself, without the message.
+    const isKnown = isFirst && status.message === undefined && before?.state === status.state;
+    if (before === undefined || !(isKnown || isSameStatus(before, status))) {
+      events.push({ statusUpdate: { ...place, status } });
+    }
     changes.push(...toFrames(events, frame.number));
   }
 
@@ -113,11 +129,22 @@ type ArtifactChange = { readonly artifact: Artifact; readonly append?: boolean }
 
 function changeOf(before: OpenArtifact | undefined, now: Artifact): ArtifactChange | undefined {
   if (before === undefined) return { artifact: now };
+  if (isFragment(before.parts, now.parts)) return undefined;
   if (!isSame(withParts(before.artifact, []), withParts(now, []))) return { artifact: now };
   // Chunks that were joined here may be apart at the peer.
   const added = addedParts(before.parts, now.parts) ?? addedParts(joinTexts(before.parts), joinTexts(now.parts));
   if (added === undefined) return { artifact: now };
   return added.length === 0 ? undefined : { artifact: withParts(now, added), append: true };
+}
+
+/** A peer that is behind, or keeps only the last chunk, must not take away what it has sent before. */
+function isFragment(known: readonly Part[], now: readonly Part[]): boolean {
+  const [whole, part] = [joinTexts(known), joinTexts(now)];
+  const [text] = part;
+  if (part.length === 1 && text !== undefined && isPlainText(text)) {
+    return whole.some((one) => isPlainText(one) && one.text.length > text.text.length && one.text.includes(text.text));
+  }
+  return (addedParts(part, whole)?.length ?? 0) > 0;
 }
 
 function joinTexts(parts: readonly Part[]): readonly Part[] {

@@ -38,6 +38,8 @@ export interface UpstreamOptions {
   readonly mayCall?: (entry: AgentInterface) => boolean;
   /** Receives every new card before it is used. */
   readonly onCard?: (card: AgentCard) => void;
+  /** False: called as one that does not stream, whatever its card says. */
+  readonly streaming?: boolean | undefined;
   /** Maximum time for the answer of an upstream that does not stream. */
   readonly answerMs?: number;
   readonly clock: Clock;
@@ -148,11 +150,15 @@ export class Upstream implements Peer {
     const { clock } = this.#options;
     const opening = delayAbort(signal, { send: operation.kind === "stream" ? operation : undefined, caller, clock });
     try {
-      const open = () => caller.dispatch(operation, { ...options, controller: opening.controller });
+      // A run subscribes only to a task that was followed before it, by an earlier process.
+      const continues = operation.kind === "subscribe";
+      const open = () => caller.dispatch(operation, { ...options, continues, controller: opening.controller });
       // The outcome of these two operations is a stream, which the compiler cannot infer from a union.
       const stream = (await this.#attempt(operation, call, open)) as FrameStream;
       if (isCancelled(signal)) await cancelOpened(stream, caller);
       return this.#follow(stream, caller, signal) as OutcomeOf<O>;
+    } catch (error) {
+      throw this.#explain(error);
     } finally {
       opening.release();
     }
@@ -188,7 +194,7 @@ export class Upstream implements Peer {
       const { isSettled, taskId: id } = changes;
       // A reader whose signal is aborted decides itself whether the task is cancelled. Any other refused the answer.
       if (id === undefined || isSettled || signal?.aborted === true) return;
-      await cancelTask(caller, id);
+      await cancelTask(caller, id).catch(() => {});
     };
     const iterator: AsyncIterator<readonly StreamFrame[], undefined> = {
       next: async () => {
@@ -227,12 +233,14 @@ export class Upstream implements Peer {
 
   /** Reads the card and, if it is new, connects by it. A card that cannot be used does not replace an earlier one. */
   async #readCard(): Promise<AgentCaller> {
-    const { card, connect, exchange, mayCall = () => true, url } = this.#options;
+    const { card, connect, exchange, mayCall = () => true, streaming, url } = this.#options;
     try {
       const given = this.#caller === undefined ? card : undefined;
       const fetched = given ?? (await fetchCard(url, connect));
       if (this.#caller === undefined || fetched.raw !== this.#fetched?.raw) {
-        const callable = { ...fetched.card, supportedInterfaces: fetched.card.supportedInterfaces.filter(mayCall) };
+        const supportedInterfaces = fetched.card.supportedInterfaces.filter(mayCall);
+        const capabilities = { ...fetched.card.capabilities, ...(streaming === false && { streaming }) };
+        const callable = { ...fetched.card, capabilities, supportedInterfaces };
         const onNotice = (notice: Notice) => this.#notice(notice);
         this.#options.onCard?.(fetched.card);
         this.#caller = await connectCaller(callable, { ...connect, cardUrl: fetched.url, onNotice }, exchange);
@@ -301,7 +309,7 @@ export class Upstream implements Peer {
     return changeError(error, { message: `${this.#name}: ${error.message}`, cause: error });
   }
 
-  /** One that does not stream answers only when it has finished. */
+  /** One that does not stream may answer only when it has finished, also if it is asked to answer at once. */
   #answerTime({ can, card }: AgentCaller, { kind }: Operation): number | undefined {
     const isSend = kind === "stream" || kind === "send";
     const isStreamed = can.streaming && card.capabilities.streaming !== false;

@@ -3,6 +3,7 @@ import type { Caller } from "../../model/caller.ts";
 import { addAncestor, type Hops, limitHops, readHops } from "../../model/extensions.ts";
 import type { JsonObject, JsonValue } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
+import type { Task } from "../../model/task.ts";
 import type { Turn, TurnMemory, UnyieldedEvents } from "../agent.ts";
 import type { EngineContext } from "../options.ts";
 import type { Committer } from "../tasks/committer.ts";
@@ -24,6 +25,7 @@ export class RunningTurn implements Turn {
   /** When the turn is over in any case, in milliseconds since the epoch. */
   readonly #deadline: number | undefined;
   #isFrozen = false;
+  #continuesStored = false;
   #cancellation: Abort | undefined;
   #memory: DurableMemory | undefined;
   #followUp: AbortController | undefined;
@@ -68,6 +70,11 @@ export class RunningTurn implements Turn {
     const before = all.slice(0, own < 0 ? all.length : own);
     for (const message of before) freezeMessage(message);
     return before;
+  }
+
+  stored(): Task {
+    this.#continuesStored = true;
+    return this.#live.fold.toTask({ historyLength: 1 });
   }
 
   get hops(): Hops {
@@ -116,10 +123,12 @@ export class RunningTurn implements Turn {
 
   /**
    * Whether the first chunk with `append` continues what the artifact has. A run that was cut off and knows nothing of how
-   * far it came writes everything again; one that has looked up what it remembered, or a checkpoint, continues from there.
+   * far it came writes everything again; one that has looked up what it remembered, what is stored, or a checkpoint,
+   * continues from there.
    */
   get continuesOutput(): boolean {
-    return !this.#isRepeated || this.checkpoint !== undefined || this.#memory?.hasRecalled === true;
+    const hasRecalled = this.#continuesStored || this.#memory?.hasRecalled === true;
+    return !this.#isRepeated || this.checkpoint !== undefined || hasRecalled;
   }
 
   abort(reason: Error): void {

@@ -39,6 +39,7 @@ export function buildRemoteAgent(
     exchange,
     mayCall: createGrpcCheck(name, url, hosts, log),
     ...(readCard && { onCard: readCard }),
+    streaming: source.streaming,
     ...(timeoutMs !== undefined && { answerMs: timeoutMs }),
     ...systemTools,
     log,

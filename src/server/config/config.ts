@@ -58,6 +58,7 @@ export type AgentSource =
 export interface RemoteSource {
   readonly kind: "remote";
   readonly url: string;
+  readonly streaming?: boolean;
   readonly dialect?: string;
   readonly binding?: string;
   readonly credentials?: RemoteCredentials;
@@ -161,7 +162,8 @@ function toSource(parsed: ParsedAgent, folder: string): AgentSource {
   const wanted = url === undefined ? undefined : parseReference(url);
   if (wanted !== undefined) return { kind: "found", wanted };
   if (url !== undefined && parsePeerAddress(url) !== undefined) return { kind: "peer", address: url };
-  if (url !== undefined) return { kind: "remote", url, ...omitUndefined({ dialect, binding, credentials, origins }) };
+  if (url !== undefined)
+    return { kind: "remote", url, ...omitUndefined({ dialect, binding, credentials, origins, streaming }) };
   if (typeof workflow === "string") return { kind: "workflow", file: resolve(folder, workflow) };
   if (workflow !== undefined) return { kind: "workflow", inline: workflow };
   const [program, ...values] = exec ?? [];

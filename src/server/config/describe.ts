@@ -130,8 +130,11 @@ function* agentValues(path: string, agent: AgentConfig): ShownValues {
   if (timeoutMs !== undefined) yield [`${path}.timeout`, formatDuration(timeoutMs)];
 }
 
-function* remoteValues(path: string, { url, dialect, binding, credentials, origins }: RemoteSource): ShownValues {
-  yield* membersOf(path, { remote: url, dialect, binding, origins });
+function* remoteValues(
+  path: string,
+  { url, dialect, binding, credentials, origins, streaming }: RemoteSource,
+): ShownValues {
+  yield* membersOf(path, { remote: url, dialect, binding, origins, streaming });
   const { basic, oauth, ...rest } = credentials ?? {};
   yield* membersOf(`${path}.credentials`, rest);
   yield* membersOf(`${path}.credentials.basic`, basic);

@@ -252,7 +252,7 @@ describe("what is wrong with a configuration", () => {
     ],
     [
       "agents: { a: { use: echo, streaming: false } }",
-      "dragoman.yaml:1:38: agents.a.streaming: has a meaning only beside use: tck",
+      "dragoman.yaml:1:38: agents.a.streaming: has a meaning only beside remote or use: tck",
     ],
     [
       "agents: { a: { use: tck, requiredExtension: none } }",

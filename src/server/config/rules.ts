@@ -48,6 +48,9 @@ function checkAgentKind(name: string, value: unknown): readonly Finding[] {
   if (given.length === 1 && given[0] !== "module") findings.push(...misplaced(MODULE_ONLY, "module"));
   if (given.length === 1 && given[0] !== "remote") findings.push(...misplaced(REMOTE_ONLY, "remote"));
   if (given.length === 1 && value.use !== "tck") findings.push(...misplaced(TCK_ONLY, "use: tck"));
+  if (given.length === 1 && value.use !== "tck" && given[0] !== "remote") {
+    findings.push(...misplaced(["streaming"], "remote or use: tck"));
+  }
   return findings;
 }
 
@@ -57,10 +60,12 @@ function checkRemote(name: string, agent: unknown): readonly Finding[] {
   const given = fieldsOf(agent);
   const { credentials, remote } = given;
   if (typeof remote === "string" && parseReference(remote) !== undefined) {
-    return REMOTE_ONLY.filter((key) => given[key] !== undefined).map((key) => ({
-      path: ["agents", name, key],
-      message: "has a meaning only beside a URL: it is not known which agent the registry returns",
-    }));
+    return [...REMOTE_ONLY, "streaming"]
+      .filter((key) => given[key] !== undefined)
+      .map((key) => ({
+        path: ["agents", name, key],
+        message: "has a meaning only beside a URL: it is not known which agent the registry returns",
+      }));
   }
   if (!isObject(credentials)) return [];
   const kinds = CREDENTIAL_KINDS.filter((kind) => credentials[kind] !== undefined);

@@ -55,7 +55,7 @@ const skill = z.strictObject({
 export const AGENT_KINDS = ["use", "module", "exec", "link", "remote", "workflow", "llm"] as const;
 export const EXEC_ONLY = ["format", "cwd", "env", "stderr"] as const;
 export const MODULE_ONLY = ["isolate"] as const;
-export const TCK_ONLY = ["streaming", "requiredExtension"] as const;
+export const TCK_ONLY = ["requiredExtension"] as const;
 
 const agent = z.strictObject({
   use: optional(z.enum(BUILTIN_NAMES), "A built-in agent."),
@@ -81,7 +81,10 @@ const agent = z.strictObject({
     z.enum(["log", "caller"]),
     "With `exec`: who reads what the program writes to stderr: only the log (`log`, the default), or also the caller of a run that fails (`caller`).",
   ),
-  streaming: optional(z.boolean(), "With `use: tck`: whether the agent streams; default: `true`."),
+  streaming: optional(
+    z.boolean(),
+    "With `remote`: `false` to poll the agent's tasks instead of streaming them; default: as its card says. With `use: tck`: whether the agent streams; default: `true`.",
+  ),
   requiredExtension: optional(
     z.string().regex(/^[A-Za-z][A-Za-z0-9+.-]*:\S+$/, { error: "must be a URI" }),
     "With `use: tck`: URI of an extension that callers must activate; default: none.",
