@@ -163,6 +163,8 @@ export interface CallContext {
   readonly idempotencyKey?: string;
   /** The interface the task was created over, stored with it: some dialects answer in the caller's own. */
   readonly dialect: string;
+  /** A task that is canceled already is refused to be canceled again, as before 1.0. */
+  readonly cancelsOnce?: boolean;
   /** Set by an agent that calls another: which agents its own request came through, itself included. */
   readonly hops?: Hops;
   /** Aborted when the caller has left before there was an outcome. A stream that is open is left by its iterator. */

@@ -44,6 +44,11 @@ describe("A2A 0.3", () => {
     expect(begun.result).toMatchObject({ kind: "task", history: [{ kind: "message", role: "user" }] });
     const cancelled = await ask("tasks/cancel", { id });
     expect(cancelled.result).toMatchObject({ status: { state: "canceled" } });
+    // 1.0 answers with the task once more.
+    expect((await ask("tasks/cancel", { id })).error).toMatchObject({ code: -32002 });
+    expect((await http(`POST /tasks/${id}:cancel`, {})).status).toBe(409);
+    const newer = await ask("CancelTask", { id }, { "a2a-version": "1.0" });
+    expect(newer.result).toMatchObject({ status: { state: "TASK_STATE_CANCELED" } });
     expect(await http(`GET /tasks/${id}`)).toMatchObject({
       status: 200,
       body: { status: { state: "TASK_STATE_CANCELLED" }, history: [{ role: "ROLE_USER" }] },

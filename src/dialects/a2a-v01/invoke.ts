@@ -27,7 +27,7 @@ export async function invoke(
   const options = { maxItems: limits.maxParts };
   const { losses, value: operation } = decodeRequest(kind, params, options, headers["last-event-id"], ids);
   if (losses.length > 0) report(losses);
-  const call = createCall(operation, headers, context, DIALECT_NAME);
+  const call = { ...createCall(operation, headers, context, DIALECT_NAME), cancelsOnce: true };
   const outcome =
     operation.kind === "push-get"
       ? await findPushConfig(operation.taskId, call, context)

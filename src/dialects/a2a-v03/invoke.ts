@@ -97,7 +97,7 @@ export async function invoke<O extends Operation>(
   service: AgentService = context.service,
 ): Promise<Invoked<O>> {
   const extensions = requestedExtensions(headers);
-  const call = createCall(operation, headers, context, DIALECT_NAME, extensions);
+  const call = { ...createCall(operation, headers, context, DIALECT_NAME, extensions), cancelsOnce: true };
   const outcome = await service
     .dispatch(operation, call)
     .catch((error: unknown) => showEndedTask(operation, call, service, error));

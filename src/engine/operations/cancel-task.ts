@@ -27,16 +27,21 @@ export class CancelHandler {
 
   async cancel(served: ServedAgent, id: string, call: CallContext): Promise<Task> {
     let graceIsOver = false;
+    let isAsked = false;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const live = this.#runner.tasks.findInScope(id, toScope(served, call));
       if (live !== undefined) {
+        if (call.cancelsOnce === true && !isAsked && live.state === "TASK_STATE_CANCELED") throw notCancelable(id);
+        isAsked = true;
         const task = await this.#cancelLive(live);
         if (task !== undefined) return task;
         continue;
       }
       const head = await this.#reading.head(served, id, call);
-      if (head.status.state === "TASK_STATE_CANCELED") return this.#reading.get(served, id, undefined, call);
+      const isFirst = isAsked || call.cancelsOnce !== true;
+      if (head.status.state === "TASK_STATE_CANCELED" && isFirst) return this.#reading.get(served, id, undefined, call);
       if (isTerminal(head.status.state)) throw notCancelable(id);
+      isAsked = true;
       if (head.node === undefined) {
         if (await this.#cancelParked(head)) this.#runner.notifyDropped(served, head);
       } else if (graceIsOver) await this.#takeOver(served, id);
