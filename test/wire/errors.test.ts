@@ -73,7 +73,7 @@ const TABLE: readonly Row[] = [
     params: () => ({}),
     headers: { "a2a-version": "7.0" },
   },
-  { reason: "INVALID_PARAMS", rpc: -32602, http: 400, grpc: 3, method: "ListTasks", params: () => ({ pageSize: 0 }) },
+  { reason: "INVALID_PARAMS", rpc: -32602, http: 400, grpc: 3, method: "ListTasks", params: () => ({ pageSize: 101 }) },
 ];
 
 describeStores("errors", { agents: AGENTS, push: false }, (scene, binding) => {
@@ -97,7 +97,7 @@ describeStores("errors", { agents: AGENTS, push: false }, (scene, binding) => {
   it("[JSONRPC-ERR-004] names the task that was not found and the fields that do not fit", async () => {
     const missing = await scene.client().refusal("GetTask", { id: "no-such-task" });
     expect(missing.details[0]?.metadata).toEqual({ taskId: "no-such-task" });
-    const bad = await scene.client().refusal("ListTasks", { pageSize: 0, historyLength: -1 });
+    const bad = await scene.client().refusal("ListTasks", { pageSize: -1, historyLength: -1 });
     const violations = bad.details.find(({ fieldViolations }) => fieldViolations !== undefined)?.fieldViolations;
     expect(violations?.map(({ field }) => field).sort()).toEqual(["historyLength", "pageSize"]);
   });

@@ -21,14 +21,14 @@ const idsOf = (value: Fields): readonly string[] => tasksOf(value).map(({ id }) 
 const timeOf = (task: Fields): string => textOf(fieldsOf(task.status).timestamp) ?? "";
 
 const INVALID_REQUESTS: readonly (readonly [string, Fields])[] = [
-  ["pageSize 0", { pageSize: 0 }],
   ["pageSize 101", { pageSize: 101 }],
   ["a negative historyLength", { historyLength: -1 }],
   ["a page token that was never given", { pageToken: "conformance-no-such-token" }],
 ];
 
-/** Values that a protobuf field cannot represent. */
+/** Values that a protobuf field cannot represent, or that generated clients send for none. */
 const INVALID_JSON_REQUESTS: readonly (readonly [string, Fields])[] = [
+  ["pageSize 0", { pageSize: 0 }],
   ["an unknown state", { status: "TASK_STATE_CONFORMANCE" }],
   ["a pageSize that is text", { pageSize: "many" }],
 ];

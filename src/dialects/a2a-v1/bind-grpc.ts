@@ -24,6 +24,8 @@ export const grpc = serveGrpc({
     const kind = kindOfMethod(method);
     const { maxDepth, maxParts, maxValues } = context.limits;
     const request = fromBytes(REQUEST_NAMES[kind], message, { maxDepth, maxValues });
+    // The field has presence, but generated clients set it to zero for "not chosen": a page of no tasks is of no use.
+    if (request.pageSize === 0) delete request.pageSize;
     const { answer, headers } = await invoke(kind, request, metadata, context, { maxItems: maxParts });
     if (answer.kind === "stream" || answer.kind === "subscribe") {
       const numbered = requestedExtensions(metadata).includes(EXTENSIONS.replay);
