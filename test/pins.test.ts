@@ -371,8 +371,9 @@ describe("a served agent", () => {
     expect(card.capabilities).toMatchObject({ streaming: true, pushNotifications: true, extendedAgentCard: false });
   });
 
-  it("needs A2A-Version and answers A2A-Extensions", async () => {
-    expect(await refusalOf(await send({ "A2A-Version": "" }, "hello"))).toEqual([400, "VERSION_NOT_SUPPORTED"]);
+  it("needs no A2A-Version at its own paths, knows no other one, and answers A2A-Extensions", async () => {
+    expect((await send({ "A2A-Version": "" }, "hello")).status).toBe(200);
+    expect(await refusalOf(await send({ "A2A-Version": "2.0" }, "hello"))).toEqual([400, "VERSION_NOT_SUPPORTED"]);
     const answer = await send({ "A2A-Extensions": "urn:dragoman:ext:replay:v1, urn:other" }, "hello");
     expect(answer.headers.get("a2a-extensions")).toBe("urn:dragoman:ext:replay:v1");
     expect(answer.headers.get("content-type")).toBe("application/a2a+json");

@@ -48,7 +48,7 @@ const OBSERVABLE = {
   "CORE-CAP-003": must("An extended card that is not declared is an unsupported operation", "3.3.4"),
   "VER-SERVER-001": must("A request in the interface's version is understood", "3.6.2", "11.1.2"),
   "VER-SERVER-002": must("A version that is not supported is refused as such", "3.6.2"),
-  "VER-SERVER-003": must("A request without a version is one in 0.3", "3.6.2"),
+  "VER-SERVER-003": must("A request without a version is one in 0.3, unless only 1.0 has its method", "3.6.2"),
   "VER-CLIENT-002": must("The patch part of a version does not matter", "3.6"),
   "SVC-PARAM-001": must("Names of service parameters have no case", "3.2.6"),
   "SVC-PARAM-002": must("Extensions are a list with commas, and unknown ones are ignored", "3.2.6"),

@@ -115,12 +115,12 @@ const MISTAKES: Readonly<Record<string, Spoiler | Omit<Mutation, "check">>> = {
   // Service parameters.
   "interface-answers": onError("GetTask", -32603),
   "version-not-spoken": onHeader((headers) => set(headers, "a2a-version", "1.0")),
-  "version-absent": onHeader((headers) => set(headers, "a2a-version", "1.0")),
+  "version-absent": refusing("ListTasks", -32603, ({ headers }) => !headers["a2a-version"]),
   "version-with-patch": onHeader((headers) => {
     if (headers["a2a-version"] === "1.0.7") headers["a2a-version"] = "99.0";
   }),
   "parameter-names-without-case": onHeader((headers, { rawNames }) => {
-    if (!rawNames.includes("A2A-Version")) drop(headers, "a2a-version");
+    if (!rawNames.includes("A2A-Version")) set(headers, "a2a-version", "99.0");
   }),
   "extensions-unknown": {
     answer: ({ headers }, request) => set(headers, "a2a-extensions", request.headers["a2a-extensions"] ?? ""),

@@ -11,7 +11,7 @@ import { serveSdkV03 } from "./sdk-v03-server.ts";
 const EVERYWHERE = ["CORE-ERR-002", "CORE-LIST-007", "CORE-SEND-003", "DM-PART-002", "DM-PARTS-001", "VER-CLIENT-002"];
 const KNOWN: Readonly<Record<string, readonly string[]>> = {
   "JSONRPC 1.0": [...EVERYWHERE, "CORE-LIST-006", "JSONRPC-ERR-001"],
-  "HTTP+JSON 1.0": [...EVERYWHERE, "VER-SERVER-003"],
+  "HTTP+JSON 1.0": EVERYWHERE,
   "GRPC 1.0": [...EVERYWHERE, "CORE-LIST-006"],
   "JSONRPC 0.3": ["JSONRPC-ERR-001"],
   "HTTP+JSON 0.3": ["CORE-ERR-002"],

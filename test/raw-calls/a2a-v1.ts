@@ -33,7 +33,7 @@ export const A2A_V1: readonly RawCall[] = [
   rpc(
     "a method of 1.0 without a version",
     '{"jsonrpc":"2.0","id":2,"method":"GetTask","params":{"id":"none"}}',
-    { id: 2, error: { code: -32009, data: [{ reason: "VERSION_NOT_SUPPORTED" }] } },
+    { id: 2, error: { code: -32001, data: [{ reason: "TASK_NOT_FOUND" }] } },
     { headers: JSON_TYPE },
   ),
   rpc(

@@ -15,14 +15,14 @@ describeBindings("versions", {}, (scene, binding) => {
 
   // Over gRPC, the package of the service is a version.
   if (http !== undefined) {
-    it("[VER-SERVER-003] none at all means 0.3, which has no such method", async () => {
+    it("[VER-SERVER-003] none at all is 1.0, where only that has the method or the path", async () => {
       const raw = http.request("SendMessage", { message: userMessage("artifact ok") });
       const { "a2a-version": _, ...headers } = raw.headers as Record<string, string>;
       const reply = await sendRaw(scene.server.url, { ...raw, headers });
-      const { error } = http.read(reply.status, reply.headers, reply.text);
-      expect(error?.reason).toBe("VERSION_NOT_SUPPORTED");
-      expect((await withVersion({ "a2a-version": "" })).error?.reason).toBe("VERSION_NOT_SUPPORTED");
-      expect(scene.stage.started).toEqual([]);
+      const { result } = http.read(reply.status, reply.headers, reply.text);
+      const completed = { task: { status: { state: "TASK_STATE_COMPLETED" } } };
+      expect(result).toMatchObject(completed);
+      expect((await withVersion({ "a2a-version": "" })).result).toMatchObject(completed);
     });
   }
 

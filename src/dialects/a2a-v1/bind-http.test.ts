@@ -164,8 +164,6 @@ describe("version", () => {
   });
 
   it.each([
-    ["[VER-SERVER-003] absent", {}],
-    ["[VER-SERVER-003] empty", { "a2a-version": "" }],
     ["[VER-SERVER-003] 0.3", { "a2a-version": "0.3" }],
     ["[VER-SERVER-002] 99.0", { "a2a-version": "99.0" }],
     ["[VER-SERVER-002] 1", { "a2a-version": "1" }],

@@ -30,11 +30,13 @@ type Headers = ExchangeRequest["headers"];
 
 const VERSION_FORM = /^(\d+\.\d+)(?:\.\d+)?$/;
 
-/** Throws unless the caller requests this version. The patch number is ignored; no version means 0.3 (§3.6.2). */
+/**
+ * Throws if the caller requests another version. The patch number is ignored. No version means 0.3 (§3.6.2), but 0.3 has
+ * nothing at these paths, so a caller without one can only mean 1.0.
+ */
 export function requireVersion(exchange: ExchangeRequest): void {
   const named = exchange.headers["a2a-version"]?.trim() || versionInQuery(exchange.query);
-  if (VERSION_FORM.exec(named)?.[1] === VERSION) return;
-  if (named === "") throw versionNotSupported("No A2A-Version means 0.3, which", "0.3");
+  if (named === "" || VERSION_FORM.exec(named)?.[1] === VERSION) return;
   throw versionNotSupported(`A2A-Version ${named}`, named);
 }
 

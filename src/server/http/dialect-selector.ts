@@ -103,9 +103,9 @@ export class DialectSelector {
     });
   }
 
-  /** For a caller that names no version. */
+  /** For a caller that names no version. A method that only one version has needs no other mark. */
   async selectByTask(request: JsonRpcRequest, service: AgentService, caller: Caller): Promise<JsonRpcDialect> {
-    const candidates = this.#unversioned.get(request.method);
+    const candidates = this.#unversioned.get(request.method) ?? this.#versioned.get(request.method);
     if (candidates === undefined) return this.#firstUnversioned;
     const [usual, ...others] = candidates;
     const taskId = others.length === 0 ? undefined : usual.serving.taskIdOf?.(request);
@@ -113,19 +113,6 @@ export class DialectSelector {
     const origin = await service.originOf(taskId, caller);
     return others.find(({ dialect }) => dialect === origin) ?? usual;
   }
-
-  /** The dialect that has this method but requires a version, if no other dialect has the method. */
-  selectRequiringVersion(method: string): JsonRpcDialect | undefined {
-    return this.#unversioned.has(method) ? undefined : this.#versioned.get(method)?.[0];
-  }
-}
-
-export function missingVersionError(method: string, version: string): ProtocolError {
-  return new ProtocolError(
-    "VERSION_NOT_SUPPORTED",
-    `${method} belongs to A2A ${version}, but without the header A2A-Version a request is taken for 0.3; send A2A-Version: ${version}.`,
-    { metadata: { requestedVersion: "0.3", supportedVersions: version } },
-  );
 }
 
 const PARSE_ERROR_CODES = {

@@ -13,14 +13,7 @@ import { type JsonRpcRequest, parseJsonRpc } from "../../wire/json-rpc.ts";
 import type { Addressee, Gate, Verdict } from "../access/gate.ts";
 import { type CardForm, type CardReply, createCardDocuments } from "../cards/card-documents.ts";
 import type { Cors } from "./cors.ts";
-import {
-  DialectSelector,
-  missingVersionError,
-  PrefixedHead,
-  PrefixedRequest,
-  toParseError,
-  versionOf,
-} from "./dialect-selector.ts";
+import { DialectSelector, PrefixedHead, PrefixedRequest, toParseError, versionOf } from "./dialect-selector.ts";
 import { CODE_OF_STATUS, errorReply, forbidden, methodNotAllowed, unknownHost, withHeaders } from "./error-replies.ts";
 
 interface RouterOptions {
@@ -268,11 +261,6 @@ export class Router {
     service: AgentService,
     caller: Caller,
   ): Promise<ExchangeReply> {
-    const strict = this.#selector.selectRequiringVersion(request.method);
-    if (strict !== undefined) {
-      const [version = ""] = strict.serving.versions;
-      return strict.serving.refuse(missingVersionError(request.method, version), request.id);
-    }
     const { dialect, serving } = await this.#selector.selectByTask(request, service, caller);
     return serving.handle(request, exchange, this.#options.gate.contextFor(caller, service, dialect));
   }
