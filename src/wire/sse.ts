@@ -67,6 +67,7 @@ const CARRIAGE_RETURN_ENDS = /\r\n?/g;
 const DIGITS = /^[0-9]+$/;
 const SPACE = 0x20;
 const BYTE_ORDER_MARK = 0xfeff;
+const RECORD_SEPARATOR = 0x1e;
 
 export function createSseParser(onEvent: (event: SseEvent) => void, options: SseParserOptions = {}): SseParser {
   const { maxEventBytes = DEFAULT_MAX_EVENT_BYTES, onComment, onId, onRetry } = options;
@@ -141,11 +142,12 @@ export function createSseParser(onEvent: (event: SseEvent) => void, options: Sse
     }
   }
 
-  function takeLine(line: string, bytes: number): void {
-    if (line === "") {
+  function takeLine(received: string, bytes: number): void {
+    if (received === "") {
       dispatch();
       return;
     }
+    const line = withoutSeparator(received);
     const colon = line.indexOf(":");
     if (colon === 0) {
       onComment?.(fieldValue(line, 0));
@@ -200,6 +202,11 @@ export function createSseParser(onEvent: (event: SseEvent) => void, options: Sse
   }
 
   return { push, end: discard };
+}
+
+/** Some servers begin each record with the separator of JSON text sequences (RFC 7464). */
+export function withoutSeparator(text: string): string {
+  return text.charCodeAt(0) === RECORD_SEPARATOR ? text.slice(1) : text;
 }
 
 /** A chunk that begins and ends with a character. */

@@ -95,6 +95,16 @@ test("time in which the caller does not ask is not silence", async () => {
   expect((await frames.next()).value).toMatchObject([{ number: 2 }]);
 });
 
+test("frames that begin with the separator of JSON text sequences are read", async () => {
+  const { answer, send } = createAnswer();
+  const { frames } = readerOf(answer);
+  const plain = restFrame(WORKING, 1);
+  send(`\u001e${plain}`);
+  send(plain.replace("data: ", "data: \u001e").replace("id: 1", "id: 2"));
+  expect((await frames.next()).value).toMatchObject([{ number: 1, event: WORKING }]);
+  expect((await frames.next()).value).toMatchObject([{ number: 2, event: WORKING }]);
+});
+
 test("a peer that is not done closing in time is left, without an error", async () => {
   const { answer, send } = createAnswer();
   const reader = readerOf(answer);

@@ -6,6 +6,7 @@ import type { StreamEvent } from "../../model/event.ts";
 import type { LossRule } from "../../model/loss.ts";
 import type { StreamFrame } from "../../model/operation.ts";
 import { JsonParseError, parseJson } from "../../wire/parse-json.ts";
+import { withoutSeparator } from "../../wire/sse.ts";
 
 /**
  * An id for a value that a peer sent without one, derived from its content: the same value received twice has the same
@@ -62,7 +63,7 @@ const LIMITS = { maxDepth: 256 };
 /** `undefined` for invalid JSON; the JSON value `null` is `null`. */
 export function parseResponse(text: string): unknown {
   try {
-    return parseJson(text, LIMITS);
+    return parseJson(withoutSeparator(text), LIMITS);
   } catch (error) {
     if (error instanceof JsonParseError) return undefined;
     throw error;

@@ -6,6 +6,7 @@
 import { isObject } from "../../model/json.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
 import { JsonParseError, parseJson } from "../../wire/parse-json.ts";
+import { withoutSeparator } from "../../wire/sse.ts";
 import { type ControlTarget, decodeControl, methodOf, nonEmptyString } from "../xiaoyi/control.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -68,7 +69,7 @@ function decodeDetail(detail: unknown, limits: FrameLimits): Fields | DropReason
 
 function decodeFields(text: string, limits: FrameLimits): Fields | DropReason {
   try {
-    const value = parseJson(text, limits);
+    const value = parseJson(withoutSeparator(text), limits);
     return isObject(value) ? value : "no-object";
   } catch (error) {
     if (!(error instanceof JsonParseError)) throw error;
