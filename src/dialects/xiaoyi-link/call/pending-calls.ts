@@ -14,8 +14,11 @@ import type { AgentResponse } from "./frames.ts";
 
 /** How long after its last frame a task is considered ended if the agent sent a terminal state but not `final`. */
 const SETTLE_MS = 5_000;
-/** Maximum delay for reasoning, which arrives word by word and is buffered. */
+/** Maximum delay for the first pieces of reasoning, which arrives word by word and is buffered. */
 const GATHER_MS = 250;
+/** Each piece is a message in the history of the task, so those after the first few wait longer and longer. */
+const MAX_GATHER_MS = 8_000;
+const QUICK_PIECES = 4;
 /**
  * Maximum length of an answer, in characters: it is stored to find what is new in an answer that is repeated in full.
  */
@@ -37,6 +40,7 @@ export class PendingCall {
   #failure: ProtocolError | undefined;
   #cancelTimer: (() => void) | undefined;
   #cancelFlush: (() => void) | undefined;
+  #pieces = 0;
   #ended = false;
 
   constructor(scope: AnswerScope, encode: () => object, clock: Clock, onEnd: (call: PendingCall) => void) {
@@ -125,8 +129,9 @@ export class PendingCall {
       this.#cancelFlush?.();
       this.#cancelFlush = undefined;
     } else {
-      this.#cancelFlush ??= this.#clock.after(GATHER_MS, () => {
+      this.#cancelFlush ??= this.#clock.after(gatherTime(this.#pieces), () => {
         this.#cancelFlush = undefined;
+        this.#pieces++;
         this.frames.put(this.#answer.flush(), 0);
       });
     }
@@ -258,4 +263,8 @@ function controlState(result: AgentResponse["result"]): string | undefined {
   if (result === undefined || result.kind !== undefined || result.final !== undefined) return undefined;
   const state = isObject(result.status) ? result.status.state : undefined;
   return typeof state === "string" ? state : undefined;
+}
+
+function gatherTime(pieces: number): number {
+  return Math.min(GATHER_MS * 2 ** Math.max(0, pieces - QUICK_PIECES), MAX_GATHER_MS);
 }

@@ -345,7 +345,7 @@ describe("along the way", () => {
     expect(phone.said).toEqual(["Which one?"]);
   });
 
-  it("reasoning is progress: passed on when it is new, then in lines, and before the answer", () => {
+  it("reasoning is progress: passed on when it is new, then in longer pieces, and before the answer", () => {
     const listener = new Listener()
       .hear(think(""))
       .hear(think("I"))
@@ -353,12 +353,21 @@ describe("along the way", () => {
       .hear(think("I look it up.\nFound"))
       .hear(think("I look it up.\nFound."))
       .hear(text("Answer"));
-    expect(listener.said).toEqual(["I", " look it up.\nFound", "."]);
-    expect(listener.states).toEqual(["WORKING", "WORKING", "WORKING"]);
+    expect(listener.said).toEqual(["I", " look it up.\nFound."]);
+    expect(listener.states).toEqual(["WORKING", "WORKING"]);
     expect(listener.events[0]).toMatchObject({
       statusUpdate: { status: { message: { parts: [{ metadata: { [EXTENSIONS.reasoning]: true } }] } } },
     });
     expect(listener.task.artifacts).toHaveLength(1);
+  });
+
+  it("long reasoning in many lines is a few messages", () => {
+    const listener = new Listener();
+    const lines = Array.from({ length: 200 }, (_, at) => `${at}: the next thing to consider.\n`);
+    for (let count = 1; count <= lines.length; count++) listener.hear(think(lines.slice(0, count).join("")));
+    listener.hear(text("Answer"));
+    expect(listener.said.join("")).toBe(lines.join(""));
+    expect(listener.said.length).toBeLessThan(10);
   });
 
   it("cards, data and files are artifacts of their own, to phones given once", () => {

@@ -17,8 +17,11 @@ export interface AnswerScope {
   readonly contextId: string;
 }
 
-/** Maximum buffered reasoning: agents send it word by word, and each frame would become a message of the task. */
-const MAX_HELD_REASONING = 200;
+/**
+ * Reasoning is buffered: agents send it word by word, and each piece becomes a message in the history of the task. A piece
+ * is at least this long, and as long as all before it, so that even long reasoning is a few messages.
+ */
+const MIN_REASONING_PIECE = 200;
 
 /** The outcome if the last frame arrives without a status. */
 const COMPLETED: Pick<StatusFrame, "state" | "parts"> = { state: "TASK_STATE_COMPLETED", parts: [] };
@@ -143,7 +146,7 @@ export class AnswerDecoder {
     return events;
   }
 
-  /** Sent as progress: immediately if it is new, in lines or longer pieces if it grows. */
+  /** Sent as progress: immediately if it is new, in longer and longer pieces if it grows. */
   #think(reasoning: string, append: boolean): TaskEvent[] {
     const events: TaskEvent[] = [];
     const before = this.#reasoning;
@@ -152,7 +155,8 @@ export class AnswerDecoder {
     if (added === "") return events;
     this.#reasoning = goesOn ? before + added : reasoning;
     this.#held = goesOn ? this.#held + added : added;
-    if (!goesOn || this.#held.length >= MAX_HELD_REASONING || this.#held.includes("\n")) this.#flush(events);
+    const sent = this.#reasoning.length - this.#held.length;
+    if (!goesOn || this.#held.length >= Math.max(MIN_REASONING_PIECE, sent)) this.#flush(events);
     return events;
   }
 
