@@ -105,20 +105,35 @@ describe("[A2ACLI_VER_002] extensions that the card requires", () => {
   };
   const declared = () => agent.received.map(({ headers }) => headers["a2a-extensions"]);
 
-  it("are declared on every request, with a warning that their content is the user's", async () => {
+  it("are not declared if they are not implemented here, with a warning and an error that name them", async () => {
     need(uri);
+    const flag = `--svc-param 'A2A-Extensions: ${uri}'`;
     const { code, stderr } = await runInProcess("send", "-a", agent.url, "--text", "pay");
-    expect(code).toBe(0);
-    expect(stderr).toContain(`Warning: The agent requires the extension ${uri}, which is declared but not implemented`);
-    await runInProcess("task", "get", "-a", agent.url, "task-1");
-    expect(declared()).toEqual([uri, uri]);
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringContaining(`Warning: The agent requires ${uri}, which is not impl`),
+    ]);
+    expect(stderr).toContain(flag);
+    agent.replies.GetTask = { error: { code: -32008, message: "Extension required." } };
+    const refused = await runInProcess("task", "get", "-a", agent.url, "task-1", "-o", "json");
+    expect([refused.code, JSON.parse(refused.stdout).error]).toEqual([
+      1,
+      {
+        code: "ExtensionSupportRequiredError",
+        a2aCode: -32008,
+        message: expect.stringMatching(/^Extension required\. It requires .*--svc-param 'A2A-Extensions: /),
+        hint: expect.stringContaining("card get lists the extensions"),
+      },
+    ]);
+    expect(declared()).toEqual([undefined, undefined]);
   });
 
-  it("are declared together with those that the user names", async () => {
+  it("are declared if the user names them", async () => {
     need(uri);
     const named = ["--svc-param", `A2A-Extensions:urn:optional, ${uri}`];
-    expect((await runInProcess("send", "-a", agent.url, "--text", "pay", ...named)).code).toBe(0);
-    expect(declared()).toEqual([`${uri},urn:optional`]);
+    const { code, stderr } = await runInProcess("send", "-a", agent.url, "--text", "pay", ...named);
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(declared()).toEqual([`urn:optional,${uri}`]);
   });
 
   it("need no warning where they are implemented, and none are declared where none is required", async () => {

@@ -137,7 +137,7 @@ const TIER_3: readonly Row[] = [
     "VER_002",
     "§13.3, A2A §4.6",
     "extensions that the card requires are declared",
-    "With a warning for those whose content only the user can supply.",
+    "One that is not implemented is declared only if the user names it with --svc-param; a warning and the error say so.",
   ],
 ];
 

@@ -3,11 +3,14 @@ import { createSecureContext } from "node:tls";
 import type { ClientTlsOptions } from "../../auth/login/client-certificate.ts";
 import { parsePublicKeys } from "../../auth/signatures/keys.ts";
 import type { CardOptions, ExchangeTrace } from "../../client/options.ts";
+import type { AgentCard } from "../../model/card.ts";
+import { EXTENSIONS } from "../../model/extensions.ts";
 import { omitUndefined } from "../../model/json.ts";
 import { RPC_CODES } from "../../wire/rpc.ts";
 import { usageError } from "../errors.ts";
 import { ifGiven } from "../flag-values.ts";
 import type { Output } from "../output.ts";
+import { quoteForShell } from "../render/text.ts";
 import type { Settings } from "../settings/read.ts";
 
 /** Logs requests and responses for `--debug`, with the time since the request. */
@@ -96,3 +99,29 @@ function findTlsProblem(options: ClientTlsOptions): string | undefined {
 
 const CERTIFICATE = "BEGIN CERTIFICATE";
 const PRIVATE_KEY = "PRIVATE KEY-----";
+
+const OWN_EXTENSIONS = new Set<string>(Object.values(EXTENSIONS));
+
+function requiredExtensions({ capabilities }: AgentCard): readonly string[] {
+  return (capabilities.extensions ?? []).filter(({ required }) => required === true).map(({ uri }) => uri);
+}
+
+/** Those that are implemented here, of the ones that the card requires, and those that the user names. */
+export function declaredExtensions(card: AgentCard, { svcParam }: Settings): readonly string[] {
+  const named = svcParam.filter(isExtensionsHeader).flatMap(([, value]) => value.split(",").map((uri) => uri.trim()));
+  return [...new Set([...requiredExtensions(card).filter((uri) => OWN_EXTENSIONS.has(uri)), ...named])];
+}
+
+/** What the card requires, is not implemented here and was not named by the user, and what to do; else undefined. */
+export function undeclaredExtensions(card: AgentCard, settings: Settings): string | undefined {
+  const declared = new Set(declaredExtensions(card, settings));
+  const missing = requiredExtensions(card).filter((uri) => !declared.has(uri));
+  if (missing.length === 0) return undefined;
+  const named = missing.join(", ");
+  const flag = `--svc-param ${quoteForShell(`A2A-Extensions: ${named}`)}`;
+  return `${named}, which is not implemented here and so not declared. If the message has what it asks for, e.g. by --metadata, declare it with ${flag}`;
+}
+
+export function isExtensionsHeader([name]: readonly [string, string]): boolean {
+  return /^(?:x-)?a2a-extensions$/i.test(name);
+}

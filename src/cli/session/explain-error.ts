@@ -1,9 +1,10 @@
-import { ConnectionError } from "../../client/errors.ts";
+import { ConnectionError, changeError } from "../../client/errors.ts";
 import { formatDuration } from "../../model/duration.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { CommandError, CommandExit } from "../errors.ts";
 import { quoteForShell } from "../render/text.ts";
 import { commandLine, type Settings } from "../settings/read.ts";
+import { undeclaredExtensions } from "./connect-options.ts";
 import { asksForCertificate, credentialHint, hasCredentials } from "./credentials.ts";
 import type { Session } from "./session.ts";
 
@@ -25,6 +26,10 @@ export function explainError(error: unknown, session: Session): unknown {
     const hint =
       "The agent's card asks for a client certificate, and there is none: set --client-cert and --client-key.";
     return new CommandError("A2ACLI_ERR_UNREACHABLE", error.message, hint, cause);
+  }
+  if (ProtocolError.is(error) && error.code === "EXTENSION_SUPPORT_REQUIRED" && session.card !== undefined) {
+    const missing = undeclaredExtensions(session.card, settings);
+    return missing === undefined ? error : changeError(error, { message: `${error.message} It requires ${missing}.` });
   }
   if (!ProtocolError.is(error) || error.code !== "UNAUTHENTICATED") return error;
   const login = `Or log in: ${commandLine(settings, "auth login")}`;

@@ -6,7 +6,6 @@ import type { ChosenInterface, Notice, RemoteAgent } from "../../client/options.
 import { createCredentialGate } from "../../client/transport/credential-origins.ts";
 import { parseGrpcAddress } from "../../client/transport/grpc-channels.ts";
 import type { AgentCard } from "../../model/card.ts";
-import { EXTENSIONS } from "../../model/extensions.ts";
 import { omitUndefined } from "../../model/json.ts";
 import { canParseUrl, parseUrl } from "../../model/url.ts";
 import { isLoopback } from "../../wire/loopback.ts";
@@ -18,7 +17,14 @@ import { findSettingFiles } from "../settings/files.ts";
 import { readSettings, type Settings } from "../settings/read.ts";
 import { connectToChatPeer, isChatAddress } from "./chat-peer.ts";
 import { canonicalBinding, chooseInterfaces, offersBinding } from "./choose-interfaces.ts";
-import { createExchangeLog, readTlsOptions, readTrustOptions } from "./connect-options.ts";
+import {
+  createExchangeLog,
+  declaredExtensions,
+  isExtensionsHeader,
+  readTlsOptions,
+  readTrustOptions,
+  undeclaredExtensions,
+} from "./connect-options.ts";
 import {
   agentOrigin,
   attachCredentials,
@@ -188,29 +194,9 @@ export async function openAgent(session: Session): Promise<RemoteAgent> {
   const { card } = await resolveCard(session);
   if (session.chatPeer !== undefined) return session.chatPeer;
   const agent = await connectTo(session, card);
-  for (const uri of requiredExtensions(card)) {
-    if (!OWN_EXTENSIONS.has(uri))
-      session.output.warn(
-        `The agent requires the extension ${uri}, which is declared but not implemented here: what it asks for has to be in the message, e.g. with --metadata.`,
-      );
-  }
+  const missing = undeclaredExtensions(card, session.settings);
+  if (missing !== undefined) session.output.warn(`The agent requires ${missing}`);
   return agent;
-}
-
-const OWN_EXTENSIONS = new Set<string>(Object.values(EXTENSIONS));
-
-function requiredExtensions({ capabilities }: AgentCard): readonly string[] {
-  return (capabilities.extensions ?? []).filter(({ required }) => required === true).map(({ uri }) => uri);
-}
-
-/** Extensions that the user names as a service parameter are declared together with those that the card requires. */
-function declaredExtensions(card: AgentCard, { svcParam }: Settings): readonly string[] {
-  const named = svcParam.filter(isExtensionsHeader).flatMap(([, value]) => value.split(",").map((uri) => uri.trim()));
-  return [...new Set([...requiredExtensions(card), ...named])];
-}
-
-function isExtensionsHeader([name]: readonly [string, string]): boolean {
-  return /^(?:x-)?a2a-extensions$/i.test(name);
 }
 
 export async function connectTo(
