@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { readMetric } from "../support/metrics.ts";
+import { sendRaw } from "../support/raw-http.ts";
 import { describeStores } from "../support/scene.ts";
 import { type NumberedEvent, statesOf, userMessage, WireStream } from "../support/wire-client.ts";
 
@@ -53,6 +54,22 @@ describeStores("replay", {}, (scene, binding) => {
     expect(events[0]?.event.task?.status.state).toBe("TASK_STATE_COMPLETED");
     const refused = await scene.client().tryOpen("SubscribeToTask", { id });
     expect(refused instanceof WireStream ? "a stream" : refused.reason).toBe("UNSUPPORTED_OPERATION");
+  });
+
+  it("tells an EventSource that has seen the end to stop, and gives it the rest before", async () => {
+    const { id, last } = await recorded();
+    const reconnect = async (path: string, cursor: number, headers: Record<string, string> = {}) => {
+      const accept = "text/event-stream";
+      return sendRaw(scene.server.url, { path, headers: { accept, "last-event-id": String(cursor), ...headers } });
+    };
+    for (const path of [`/rest/tasks/${id}:subscribe`, `/rest/v1/tasks/${id}:subscribe`, `/tasks/${id}/subscribe`]) {
+      const ended = await reconnect(path, last);
+      expect([path, ended.status, ended.body.length]).toEqual([path, 204, 0]);
+      const rest = await reconnect(path, last - 1);
+      expect([rest.status, rest.text]).toEqual([200, expect.stringContaining(`id: ${last}\n`)]);
+    }
+    const resumed = await reconnect(`/rest/tasks/${id}:subscribe`, last, { "a2a-version": "1.0", ...REPLAY });
+    expect([resumed.status, resumed.text]).toEqual([200, ""]);
   });
 
   it("leaves the snapshot out when the extension asks for it", async () => {

@@ -8,7 +8,7 @@ import { type ExchangeReply, type ExchangeRequest, type FullReply, jsonReply } f
 import type { JsonLimits } from "../../wire/parse-json.ts";
 import type { AdmittedHttpServing, ServeContext } from "../contract.ts";
 import { errorHeaders, toPublicError } from "../shared/errors.ts";
-import { type EventFraming, eventStreamReply } from "../shared/http/event-stream.ts";
+import { type EventFraming, eventStreamReply, STOP_RECONNECTING, unlessSeen } from "../shared/http/event-stream.ts";
 import { bareFraming, operationAt, refuseCompressed, serveHttp } from "../shared/http/http-serving.ts";
 import { isJson, parseBody, requireMediaType } from "../shared/http/requests.ts";
 import type { RouteMatch } from "../shared/http/routes.ts";
@@ -18,7 +18,7 @@ import { invoke, isFrameStream, type ProtoReply, serveRequest } from "./invoke.t
 import { toLegacyCardDocument, toWireCard } from "./json/card.ts";
 import { toProtoEvent } from "./proto/encode.ts";
 import { pushConfigName, taskName } from "./resource-names.ts";
-import { VERSION } from "./service-parameters.ts";
+import { requestedExtensions, VERSION } from "./service-parameters.ts";
 
 /** The path where 0.2 serves the card for authenticated callers: a plain document, with plain HTTP errors. */
 export const httpExtendedCard: AdmittedHttpServing = {
@@ -67,7 +67,10 @@ export const http = serveHttp({
     const options = posted ? { maxItems: context.limits.maxParts } : { textual: true };
     const body = posted ? readBody(exchange, context.limits) : {};
     const request = requestOf(kind, place, decodeQuery(exchange.query), body);
-    return replyWith(await serveRequest(kind, request, exchange.headers, context, options), context);
+    const reply = await serveRequest(kind, request, exchange.headers, context, options);
+    if (!isFrameStream(reply.answer)) return replyWith(reply, context);
+    const answer = await unlessSeen(reply.answer, exchange, requestedExtensions(exchange.headers));
+    return answer === undefined ? STOP_RECONNECTING : replyWith({ ...reply, answer }, context);
   },
 });
 

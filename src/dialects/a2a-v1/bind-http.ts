@@ -6,7 +6,7 @@ import { type ExchangeRequest, type FullReply, jsonReply } from "../../wire/exch
 import type { JsonLimits } from "../../wire/parse-json.ts";
 import type { ServeContext } from "../contract.ts";
 import { errorHeaders } from "../shared/errors.ts";
-import { eventStreamReply } from "../shared/http/event-stream.ts";
+import { eventStreamReply, STOP_RECONNECTING, unlessSeen } from "../shared/http/event-stream.ts";
 import { bareFraming, operationAt, refuseCompressed, serveHttp } from "../shared/http/http-serving.ts";
 import { parseBody, requireMediaType } from "../shared/http/requests.ts";
 import type { RouteMatch } from "../shared/http/routes.ts";
@@ -15,7 +15,7 @@ import { encodeAnswer } from "./encode.ts";
 import { ERRORS, toHttpError } from "./errors.ts";
 import { HTTP_PREFIX, matchRoute } from "./http-routes.ts";
 import { type Invoked, invoke } from "./invoke.ts";
-import { requireVersion, VERSION } from "./service-parameters.ts";
+import { requestedExtensions, requireVersion, VERSION } from "./service-parameters.ts";
 
 const MEDIA_TYPE = "application/a2a+json";
 
@@ -34,7 +34,10 @@ export const http = serveHttp({
     const { answer, headers } = await invokeAt(kind, method, place, exchange, context);
     if (answer.kind === "stream" || answer.kind === "subscribe") {
       const { keepAliveMs } = context.limits;
-      return eventStreamReply(answer.outcome, { keepAliveMs, headers, framing: FRAMING });
+      const frames = await unlessSeen(answer.outcome, exchange, requestedExtensions(exchange.headers));
+      return frames === undefined
+        ? STOP_RECONNECTING
+        : eventStreamReply(frames, { keepAliveMs, headers, framing: FRAMING });
     }
     if (answer.kind === "push-delete") return { status: 204, headers: headers ?? {}, body: undefined };
     return reply(answer.kind === "push-create" ? 201 : 200, encodeAnswer(answer), headers);

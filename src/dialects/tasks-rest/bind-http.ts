@@ -4,7 +4,7 @@ import { ProtocolError } from "../../model/errors.ts";
 import type { Loss } from "../../model/loss.ts";
 import { type FullReply, jsonReply } from "../../wire/exchange.ts";
 import { errorHeaders } from "../shared/errors.ts";
-import { eventStreamReply } from "../shared/http/event-stream.ts";
+import { eventStreamReply, STOP_RECONNECTING, unlessSeen } from "../shared/http/event-stream.ts";
 import { bareFraming, operationAt, serveHttp } from "../shared/http/http-serving.ts";
 import { mapFrames } from "../shared/http/map-frames.ts";
 import { VERSION } from "./card.ts";
@@ -25,7 +25,9 @@ export const http = serveHttp({
     const answer = await invoke(kind, place.id, method === "POST", exchange, context);
     if (answer.kind === "stream" || answer.kind === "subscribe") {
       const { encode } = new StreamEncoder(answer.operation, context.report);
-      const frames = mapFrames(answer.outcome, encode);
+      const unseen = await unlessSeen(answer.outcome, exchange);
+      if (unseen === undefined) return STOP_RECONNECTING;
+      const frames = mapFrames(unseen, encode);
       return eventStreamReply(frames, { keepAliveMs: context.limits.keepAliveMs, framing: FRAMING });
     }
     const losses: Loss[] = [];

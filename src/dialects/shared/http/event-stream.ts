@@ -2,11 +2,14 @@
  * A stream of frames as server-sent events: one write per batch, comments as keep-alive, and an immediate end when the
  * reader disconnects, even if the source is still waiting.
  */
+import { EXTENSIONS } from "../../../model/extensions.ts";
 import type { FrameStream, StreamFrame } from "../../../model/operation.ts";
+import { isTerminal } from "../../../model/task.ts";
 import { type Membership, TransientSet } from "../../../model/transient.ts";
-import { PRIVATE_NO_STORE, type StreamReply } from "../../../wire/exchange.ts";
+import { type FullReply, PRIVATE_NO_STORE, type RequestHead, type StreamReply } from "../../../wire/exchange.ts";
 import { DONE } from "../../../wire/pipe-frames.ts";
 import { encodeSseComment } from "../../../wire/sse.ts";
+import { parseLastEventId } from "./requests.ts";
 
 interface EventStreamOptions {
   readonly keepAliveMs: number;
@@ -41,6 +44,38 @@ export function eventStreamReply(source: FrameStream, options: EventStreamOption
     headers: options.headers === undefined ? EVENT_STREAM_HEADERS : { ...EVENT_STREAM_HEADERS, ...options.headers },
     frames: new EventStream(source, options),
   };
+}
+
+/** Tells an EventSource to stop: after any other end of a stream, browsers connect again. */
+export const STOP_RECONNECTING: FullReply = { status: 204, headers: {}, body: undefined };
+
+/**
+ * The same frames; undefined if a browser has connected again after the last event of a task that has ended. Callers
+ * that resume without a snapshot are not browsers, which cannot ask for that, and are sent an empty stream.
+ */
+export async function unlessSeen(
+  source: FrameStream,
+  { headers, method }: RequestHead,
+  extensions: readonly string[] = [],
+): Promise<FrameStream | undefined> {
+  const seen = parseLastEventId(headers["last-event-id"]);
+  if (method !== "GET" || seen === undefined || extensions.includes(EXTENSIONS.replay)) return source;
+  const frames = source[Symbol.asyncIterator]();
+  let first: IteratorResult<readonly StreamFrame[]> | undefined = await frames.next();
+  const frame = first.done === true ? undefined : first.value[0];
+  if (frame?.number === seen && "task" in frame.event && isTerminal(frame.event.task.status.state)) {
+    await frames.return?.();
+    return undefined;
+  }
+  const iterator: AsyncIterator<readonly StreamFrame[]> = {
+    next() {
+      const next = first === undefined ? frames.next() : Promise.resolve(first);
+      first = undefined;
+      return next;
+    },
+    return: async () => (await frames.return?.()) ?? { done: true, value: undefined },
+  };
+  return { [Symbol.asyncIterator]: () => iterator };
 }
 
 const NO_FRAMES: readonly StreamFrame[] = [];
