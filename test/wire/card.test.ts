@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { defineAgent } from "../../src/agents/define.ts";
 import { BINDINGS, type Binding } from "../support/bindings.ts";
+import { startServer } from "../support/lifecycle.ts";
 import { type RawRequest, sendRaw } from "../support/raw-http.ts";
 import { describeBindings, useScene } from "../support/scene.ts";
 
@@ -55,6 +57,31 @@ describe("the agent card", () => {
     expect(listed.json).toMatchObject({ id: 1, result: { tasks: [] } });
     const restListed = await sendRaw(rest.url, { path: "/tasks", headers: { "a2a-version": "1.0" } });
     expect(restListed.json).toMatchObject({ tasks: [], totalSize: 0 });
+  });
+
+  it("is also at the agent's own address, for programs", async () => {
+    for (const path of ["/agents/stage", "/agents/stage/", "/"]) {
+      const { headers, status, card } = await fetchCard(scene.server.url, { path, headers: { accept: "*/*" } });
+      expect([status, headers["content-type"], card.name]).toEqual([200, "application/json", "Stage"]);
+      expect(headers.vary).toBe("A2A-Version, Accept");
+    }
+    for (const accept of ["text/html,application/xhtml+xml,*/*;q=0.8", "text/event-stream"]) {
+      expect((await fetchCard(scene.server.url, { path: "/agents/stage", headers: { accept } })).status).toBe(405);
+    }
+  });
+
+  it("beside the agent is that of the only one, and else says where it is", async () => {
+    const path = `/agents${CARD}`;
+    const { status, card } = await fetchCard(scene.server.url, { path });
+    expect([status, card.error.message]).toEqual([
+      404,
+      expect.stringContaining("/agents/NAME/.well-known/agent-card.json"),
+    ]);
+    const { url } = await startServer({
+      agents: { slow: defineAgent({ name: "Slow", description: "d", run: () => "x" }) },
+    });
+    expect((await fetchCard(url, { path })).card).toMatchObject({ name: "Slow" });
+    expect((await fetchCard(url, { path: "/agents/.well-known/other.json" })).status).toBe(404);
   });
 
   it("[CARD-JSON-001] holds nothing but members of A2A 1.0 in camelCase for those who ask for 1.0", async () => {

@@ -45,9 +45,8 @@ describe("paths and methods", () => {
   );
 
   it.each([
-    ["GET", "/", "POST, OPTIONS"],
-    ["PUT", "/", "POST, OPTIONS"],
-    ["DELETE", "/agents/stage", "POST, OPTIONS"],
+    ["PUT", "/", "GET, HEAD, POST, OPTIONS"],
+    ["DELETE", "/agents/stage", "GET, HEAD, POST, OPTIONS"],
     ["POST", "/.well-known/agent-card.json", "GET, HEAD, OPTIONS"],
     ["DELETE", "/healthz", "GET, HEAD, OPTIONS"],
     ["GET", "/rest/message:send", "POST"],
@@ -77,7 +76,7 @@ describe("paths and methods", () => {
 
   it("answer OPTIONS with what is allowed", async () => {
     for (const [path, allow] of [
-      ["/", "POST, OPTIONS"],
+      ["/", "GET, HEAD, POST, OPTIONS"],
       ["/.well-known/agent-card.json", "GET, HEAD, OPTIONS"],
       ["/rest/tasks", "GET, POST, DELETE, OPTIONS"],
     ] as const) {

@@ -144,7 +144,7 @@ export class Router {
       this.#dialectAt(found?.place, exchange),
     );
     if (refusal !== undefined) return this.#refusal(refusal, found?.place, exchange);
-    if (service === undefined) return errorReply(404, "Agent not found.");
+    if (service === undefined) return this.#withoutAgent(exchange, at);
     if (isBase) return this.#atBase(exchange, at, service);
     const card = this.#cards.get(path);
     if (card !== undefined) return this.#reading(exchange, () => card(service.card, versionOf(exchange), exchange));
@@ -160,6 +160,22 @@ export class Router {
         : serving.handle(new PrefixedRequest(exchange.admit(caller), below), gate.contextFor(caller, service, dialect));
     const verdict = gate.admit(exchange, at, dialect);
     return isPromise(verdict) ? verdict.then(answer) : answer(verdict);
+  }
+
+  /**
+   * Clients that resolve the card's path against `/agents/NAME`, as against a page, ask beside the agent for it. If there
+   * is only one agent, that is the one they mean.
+   */
+  #withoutAgent(exchange: RequestHead, { path }: Location): ExchangeReply | Promise<ExchangeReply> {
+    const cards = `${AGENTS_PREFIX}.well-known`;
+    const card = exchange.path === `${cards}${path}` ? this.#cards.get(`/.well-known${path}`) : undefined;
+    if (card === undefined) return errorReply(404, "Agent not found.");
+    const [only, ...others] = this.#options.agents.values();
+    if (only !== undefined && others.length === 0) {
+      return this.#reading(exchange, () => card(only.card, versionOf(exchange), exchange));
+    }
+    const hint = `An agent's card is below its address, ${AGENTS_PREFIX}NAME/.well-known${path}.`;
+    return errorReply(404, `${hint} Give the address with a slash at its end: ${AGENTS_PREFIX}NAME/`);
   }
 
   /** The binding authenticates its callers itself, and the gate counts them. */
@@ -226,8 +242,14 @@ export class Router {
   }
 
   #atBase(exchange: ReceivedRequest, at: Location, service: AgentService): Promise<ExchangeReply> | ExchangeReply {
-    if (exchange.method === "OPTIONS") return this.#preflight(exchange, "POST, OPTIONS");
-    if (exchange.method !== "POST") return methodNotAllowed("POST, OPTIONS");
+    const allow = "GET, HEAD, POST, OPTIONS";
+    if (exchange.method === "OPTIONS") return this.#preflight(exchange, allow);
+    const card = this.#cards.get(CARD_PATH);
+    if ((exchange.method === "GET" || exchange.method === "HEAD") && card !== undefined) {
+      const document = () => withHeaders(card(service.card, versionOf(exchange), exchange), { vary: "Accept" });
+      return acceptsJson(exchange) ? this.#reading(exchange, document) : methodNotAllowed("POST, OPTIONS");
+    }
+    if (exchange.method !== "POST") return methodNotAllowed(allow);
     const version = versionOf(exchange);
     const verdict = this.#options.gate.admit(exchange, at, this.#selector.fallback(version).dialect);
     return isPromise(verdict)
@@ -289,6 +311,13 @@ export class Router {
     if (method === "DELETE" || /\bjson\b/i.test(contentType)) return undefined;
     return errorReply(415, "Pages of other origins must send the header Content-Type: application/json.");
   }
+}
+
+/** Programs that are given an agent's address get its card there, too; a browser's user has no use for it. */
+const CARD_PATH = "/.well-known/agent-card.json";
+
+function acceptsJson({ headers: { accept = "*/*" } }: RequestHead): boolean {
+  return !accept.includes("text/html") && /\*\/\*|\bjson\b/.test(accept);
 }
 
 function serves({ serving }: HttpBinding, { name }: AgentService): boolean {
