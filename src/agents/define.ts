@@ -51,6 +51,11 @@ export interface AgentDefinition {
   readonly outputModes?: readonly string[];
   /** Whether callers may stream. Default: true. */
   readonly streaming?: boolean;
+  /**
+   * Whether a task that completes without a message repeats the text of its artifacts in one, for callers that show the
+   * status only. Default: false.
+   */
+  readonly repeatTextInStatus?: boolean;
   /** Protocol extensions that the card declares. */
   readonly extensions?: readonly AgentExtension[];
   /** Organisation behind the agent: `{ organization, url }`. */
@@ -87,6 +92,7 @@ const OPTION_NAMES = {
   inputModes: true,
   outputModes: true,
   streaming: true,
+  repeatTextInStatus: true,
   extensions: true,
   provider: true,
   documentationUrl: true,
@@ -161,6 +167,7 @@ function profileOf(definition: AgentDefinition): AgentProfile {
     outputModes: definition.outputModes ?? DEFAULT_MODES,
     streaming: definition.streaming ?? true,
     extensions: definition.extensions ?? [],
+    ...(definition.repeatTextInStatus === true && { repeatTextInStatus: true }),
     ...(provider && { provider }),
     ...(documentationUrl && { documentationUrl }),
     ...(iconUrl && { iconUrl }),

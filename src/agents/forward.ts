@@ -246,7 +246,7 @@ class Forwarding {
   }
 
   #isShown<Status extends TaskStatus>(status: Status): status is Status & { readonly state: AgentState } {
-    if (status.state === "TASK_STATE_SUBMITTED") return false;
+    if (status.state === "TASK_STATE_SUBMITTED" || status.state === "TASK_STATE_UNSPECIFIED") return false;
     return status.state !== "TASK_STATE_CANCELED" || !this.#signal.aborted;
   }
 

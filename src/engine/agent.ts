@@ -14,7 +14,7 @@ export interface MessageDraft {
   readonly referenceTaskIds?: readonly string[];
 }
 
-export type AgentState = Exclude<TaskState, "TASK_STATE_SUBMITTED">;
+export type AgentState = Exclude<TaskState, "TASK_STATE_SUBMITTED" | "TASK_STATE_UNSPECIFIED">;
 
 export interface ArtifactDraft {
   /** Without one, the engine gives the artifact an id. The same id again replaces or continues the artifact. */

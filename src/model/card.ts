@@ -81,6 +81,8 @@ export interface AgentProfile
   readonly outputModes: readonly string[];
   readonly streaming: boolean;
   readonly extensions: readonly AgentExtension[];
+  /** A task that completes without a message repeats the text of its artifacts in one. */
+  readonly repeatTextInStatus?: boolean;
   /** What only authenticated callers are shown, the same for all or by caller; absent: no extended card. */
   readonly extended?: ExtendedProfile | ((caller: Caller) => ExtendedAnswer | Promise<ExtendedAnswer>);
 }

@@ -11,7 +11,7 @@ import { UPSTREAM, type UpstreamAgent } from "./upstream-of.ts";
 interface UpstreamAgentOptions extends UpstreamOptions {
   /** Take precedence over what the card of the upstream says. */
   readonly overrides?: Partial<Pick<AgentDefinition, "name" | "description" | "skills" | "inputModes">> &
-    Pick<AgentDefinition, "concurrency" | "onCrash" | "timeout">;
+    Pick<AgentDefinition, "concurrency" | "onCrash" | "repeatTextInStatus" | "timeout">;
 }
 
 /**

@@ -1,4 +1,5 @@
-import type { Message, Part } from "../../model/message.ts";
+import { addArtifactUpdate, type OpenArtifact } from "../../model/fold.ts";
+import { type Message, type Part, textOf } from "../../model/message.ts";
 import { artifactSize, metadataSize, statusSize } from "../../model/size.ts";
 import { statusText } from "../../model/status-texts.ts";
 import { type Artifact, isInterrupted, isTerminal, withParts } from "../../model/task.ts";
@@ -22,6 +23,8 @@ export class TurnRun implements CommitParticipant {
   readonly #turn: RunningTurn;
   /** Artifacts begun in this turn. */
   #begun: Set<string> | undefined;
+  /** Artifacts of this turn, if their text is to be repeated in the last status. */
+  readonly #repeated: Map<string, OpenArtifact> | undefined;
   #signs = 0;
   /** The last thing the agent said was that someone has to authorize it. */
   #waits = false;
@@ -36,6 +39,10 @@ export class TurnRun implements CommitParticipant {
     this.#live = live;
     this.#agent = agent;
     this.#turn = turn;
+    if (agent.profile.repeatTextInStatus !== true) return;
+    this.#repeated = new Map();
+    const { artifacts = [] } = turn.checkpoint === undefined ? {} : live.fold.toTask();
+    for (const artifact of artifacts) addArtifactUpdate(this.#repeated, { artifact });
   }
 
   /** Asks the agent to stop. What it still says within the grace time is kept. */
@@ -146,7 +153,8 @@ export class TurnRun implements CommitParticipant {
       const completesEarly = event.status === "TASK_STATE_COMPLETED" && this.#live.openTurns > 1;
       // A message that was accepted meanwhile must still be answered, so the task continues.
       const state = completesEarly ? "TASK_STATE_WORKING" : validateState(event.status);
-      this.#live.pushStatus(state, event.message, event.metadata, extras);
+      const message = event.message ?? (state === "TASK_STATE_COMPLETED" ? this.#repeatedText() : undefined);
+      this.#live.pushStatus(state, message, event.metadata, extras);
       return;
     }
     const artifact = this.#toArtifact(event.artifact);
@@ -157,6 +165,7 @@ export class TurnRun implements CommitParticipant {
       (begun || (this.#turn.continuesOutput && this.#live.fold.hasArtifact(artifact.artifactId)));
     this.#count(artifact.parts, artifactSize(artifact, continues) + metadataSize(event.metadata));
     if (!begun) this.#begin(artifact.artifactId);
+    if (this.#repeated !== undefined) addArtifactUpdate(this.#repeated, { artifact, append: continues });
     this.#live.push(artifactEvent(this.#live, artifact, continues, event.lastChunk === true, event.metadata), extras);
   }
 
@@ -193,8 +202,14 @@ export class TurnRun implements CommitParticipant {
     else if (reply === undefined && this.#isParked()) return { kind: "events" };
     else if (live.openTurns > 1) {
       if (reply !== undefined) live.pushStatus("TASK_STATE_WORKING", reply);
-    } else live.pushStatus("TASK_STATE_COMPLETED", reply);
+    } else live.pushStatus("TASK_STATE_COMPLETED", reply ?? this.#repeatedText());
     return { kind: "events" };
+  }
+
+  #repeatedText(): MessageDraft | undefined {
+    if (this.#repeated === undefined) return undefined;
+    const texts = [...this.#repeated.values()].map(({ parts }) => textOf(parts)).filter((text) => text !== "");
+    return texts.length === 0 ? undefined : textDraft(texts.join("\n\n"));
   }
 
   /** A question is open until it is answered; an authorization only if the agent did nothing after asking for it. */

@@ -56,6 +56,26 @@ describe("messages to one task", () => {
     expect(logViolations(await harness.log(id), { ended: true })).toEqual([]);
   });
 
+  test("whose callers read the status only get the text of the turn's artifacts there, too", async () => {
+    const agent = agentOf(async function* (turn) {
+      yield chunk("a", "the ", false);
+      yield chunk("a", inputText(turn), true);
+      yield chunk("b", "and more", false);
+      if (inputText(turn) === "first") yield status("TASK_STATE_INPUT_REQUIRED", "Which?");
+      else if (inputText(turn) === "said") yield status("TASK_STATE_COMPLETED", "Done.");
+    });
+    const profile = { ...agent.profile, repeatTextInStatus: true };
+    const harness = await Harness.start({ agent: { ...agent, profile, run: (turn) => agent.run(turn) } });
+    const { id, status: asked } = await promptly(harness.task("first"));
+    expect(asked).toMatchObject({ state: "TASK_STATE_INPUT_REQUIRED", message: { parts: [{ text: "Which?" }] } });
+    const { status: ended } = await promptly(harness.task("second", { taskId: id }));
+    expect(ended).toMatchObject({
+      state: "TASK_STATE_COMPLETED",
+      message: { parts: [{ text: "the second\n\nand more" }] },
+    });
+    expect((await promptly(harness.task("said"))).status.message?.parts).toEqual([{ text: "Done." }]);
+  });
+
   test("to a task that asked at the same moment answer the question", async () => {
     const gate = createGate();
     const told: string[] = [];

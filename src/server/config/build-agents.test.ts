@@ -65,10 +65,12 @@ agents:
     concurrency: 3
     onCrash: fail
     timeout: 2s
+    repeatTextInStatus: true
 `);
     const mine = agents.get("mine")!;
     expect(mine).toMatchObject({ concurrency: 3, onCrash: "fail", timeoutMs: 2_000 });
     expect(mine.profile).toMatchObject({ name: "Mine", description: "Of my own.", inputModes: ["*/*"] });
+    expect(mine.profile.repeatTextInStatus).toBe(true);
     expect(mine.profile.skills).toEqual([{ id: "s", name: "S", description: "Does s.", tags: ["s"] }]);
     const { events } = await runToEnd(mine, { text: "hello" });
     expect(textOfArtifact(events, "echo")).toBe("hello");

@@ -137,7 +137,7 @@ async function buildLlmAgent(
 
 function withOverrides(agent: Agent, overrides: AgentOverrides): Agent {
   if (Object.keys(overrides).length === 0) return agent;
-  const { name, description, skills, inputModes, concurrency, onCrash, timeoutMs } = overrides;
+  const { name, description, skills, inputModes, concurrency, onCrash, repeatTextInStatus, timeoutMs } = overrides;
   const overridden: Agent = {
     profile: {
       ...agent.profile,
@@ -145,6 +145,7 @@ function withOverrides(agent: Agent, overrides: AgentOverrides): Agent {
       ...(description !== undefined && { description }),
       ...(skills !== undefined && { skills: skills.map(toSkill) }),
       ...(inputModes !== undefined && { inputModes }),
+      ...(repeatTextInStatus !== undefined && { repeatTextInStatus }),
     },
     onCrash: onCrash ?? agent.onCrash,
     concurrency: concurrency ?? agent.concurrency,

@@ -31,6 +31,7 @@ export interface AgentOverrides {
   readonly inputModes?: readonly string[];
   readonly concurrency?: number;
   readonly onCrash?: Agent["onCrash"];
+  readonly repeatTextInStatus?: boolean;
   readonly timeoutMs?: number;
 }
 

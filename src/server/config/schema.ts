@@ -114,6 +114,10 @@ const agent = z.strictObject({
     z.enum(["fail", "resume"]),
     "What becomes of a running task when the server dies: failed, or run again. `resume` only if repeating does no harm.",
   ),
+  repeatTextInStatus: optional(
+    z.boolean(),
+    "Whether a completed task repeats the text of its artifacts as its status message, for callers that ignore artifacts; default: `false`.",
+  ),
   timeout: optional(wait, "Maximum duration of one turn; after that the task fails."),
   visibility: agentVisibility,
 });
