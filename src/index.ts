@@ -18,7 +18,17 @@ export { type ErrorCode, ProtocolError } from "./model/errors.ts";
 export type { Message, Part } from "./model/message.ts";
 export { type Log, SILENT_LOG } from "./model/ports.ts";
 export type { Task } from "./model/task.ts";
+export {
+  type CodeAgentOptions,
+  type ExecOptions,
+  exec,
+  type LlmAgentOptions,
+  llm,
+  type RemoteOptions,
+  remote,
+  workflow,
+} from "./server/config/code-agents.ts";
 export { type DragomanServer, type ServeOptions, serve } from "./server/serve.ts";
 export { createHandler, type WebHandler } from "./server/web-handler.ts";
-export { loadWorkflow, type StepDefinition, type WorkflowBuilder, workflow } from "./workflow/index.ts";
+export { loadWorkflow, type StepDefinition, type WorkflowBuilder, type WorkflowDefinition } from "./workflow/index.ts";
 export type { Step, Workflow } from "./workflow/plan.ts";

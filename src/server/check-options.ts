@@ -20,7 +20,9 @@ export function isAgent(value: unknown): boolean {
   return isContainer(value) && hasMethods(value, "run") && typeof Reflect.get(value, "profile") === "object";
 }
 
-const agent = z.custom(isAgent, { error: "must be what defineAgent returns" });
+const agent = z.custom(isAgent, {
+  error: "must be an agent: what defineAgent, exec, remote, llm or workflow(definition) returns",
+});
 const store = z.custom((value) => (typeof value === "string" ? STORE.test(value) : hasMethods(value, "write")), {
   error: `${STORE_ERROR}, or a TaskStore`,
 });

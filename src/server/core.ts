@@ -26,6 +26,7 @@ import { type Carriers, type CarriersOptions, openCarriers } from "./carriers/ca
 import { monotonic, systemClock, systemTools, uuidIds } from "./clock-and-ids.ts";
 import { type CloseStack, openAll } from "./close-stack.ts";
 import { connectByUrl } from "./config/build-remote.ts";
+import { buildDeclaredAgents } from "./config/code-agents.ts";
 import { createDialects } from "./dialects.ts";
 import { createCors } from "./http/cors.ts";
 import { Counters, createMonitoringRoutes } from "./http/monitoring.ts";
@@ -73,7 +74,12 @@ export function createCore(
   where: ServerLocation,
   isOwnHost: (host: string | undefined) => boolean = () => true,
 ): Promise<Core> {
-  return openAll((closing) => openCore(resolveOptions(options), where, isOwnHost, closing));
+  return openAll(async (closing) => openCore(await buildAll(resolveOptions(options)), where, isOwnHost, closing));
+}
+
+async function buildAll(settings: ServerSettings): Promise<ServerSettings> {
+  const around = { ...settings, folder: settings.baseDirectory, strict: settings.strict === true };
+  return { ...settings, agents: await buildDeclaredAgents(settings.agents, around) };
 }
 
 async function openCore(

@@ -10,6 +10,7 @@ import { DEFAULT_UNSENT_LIMITS } from "./access/byte-budgets.ts";
 import { type ConnectionLimits, DEFAULT_CONNECTION_LIMITS } from "./access/connections.ts";
 import type { TlsOptions } from "./access/tls.ts";
 import type { AuditOptions } from "./audit/audit-log.ts";
+import { secretsOfDeclared } from "./config/code-agents.ts";
 import { collectSecrets } from "./config/secrets.ts";
 import type { SectionOptions } from "./config/sections.ts";
 import type { CorsOptions } from "./http/cors.ts";
@@ -154,5 +155,8 @@ export function resolveOptions(options: ServeOptions) {
 /** The log that the options ask for, without secrets. */
 export function toLog(options: ServeOptions): Log {
   if (options.log === false) return SILENT_LOG;
-  return withRedaction(options.log ?? STDERR_LOG, new Redactor(collectSecrets(options)));
+  return withRedaction(
+    options.log ?? STDERR_LOG,
+    new Redactor([...collectSecrets(options), ...secretsOfDeclared(options.agents)]),
+  );
 }

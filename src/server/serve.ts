@@ -9,6 +9,7 @@ import type { TlsFiles } from "./access/tls.ts";
 import { checkServeOptions, isAgent } from "./check-options.ts";
 import { systemTools } from "./clock-and-ids.ts";
 import { openAll } from "./close-stack.ts";
+import { isDeclared } from "./config/code-agents.ts";
 import { type Core, createCore } from "./core.ts";
 import { createGrpcServer, type GrpcEndpoint } from "./grpc/node-grpc.ts";
 import { createNodeServer } from "./http/node-http.ts";
@@ -184,6 +185,7 @@ function runningServer(
     }),
     replace(name, agent) {
       if (!core.services.has(name)) throw new TypeError(`replace: there is no agent "${name}".`);
+      if (isDeclared(agent)) throw new TypeError("replace: takes what defineAgent returns; restart for other kinds.");
       if (!isAgent(agent)) throw new TypeError("replace: the agent must be what defineAgent returns.");
       core.replaceAgent(name, agent);
     },

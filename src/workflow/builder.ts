@@ -1,6 +1,6 @@
-import { type JsonObject, type JsonValue, omitUndefined } from "../model/json.ts";
+import { fieldsOf, type JsonObject, type JsonValue, omitUndefined } from "../model/json.ts";
 import { ConfigError, type Problem } from "../yaml/problems.ts";
-import { compileWorkflow } from "./compile.ts";
+import { compileWorkflow, isWorkflow } from "./compile.ts";
 import type { Workflow } from "./plan.ts";
 
 /** A step as in a workflow file. It calls one of `agent`, `url`, `skill` and `workflow`. */
@@ -44,6 +44,16 @@ export interface WorkflowBuilder<Names extends string> {
   build(): Workflow;
 }
 
+/** A workflow as in a file: its steps by name, in any order. */
+export interface WorkflowDefinition {
+  /** Name of the agent. Default: its name on the server. */
+  readonly name?: string;
+  readonly description?: string;
+  readonly steps: Readonly<Record<string, StepDefinition<string>>>;
+  /** The steps whose artifacts the workflow returns; default: those that no other step needs. */
+  readonly output?: readonly string[];
+}
+
 interface Content {
   readonly description?: string;
   readonly steps: ReadonlyMap<string, object>;
@@ -55,22 +65,33 @@ export function workflow(
   name: string,
   { description }: { readonly description?: string } = {},
 ): WorkflowBuilder<never> {
-  const source = `workflow "${name}"`;
+  const source = sourceOf(name);
   const extend = <Names extends string>(content: Content): WorkflowBuilder<Names> => ({
     step(step, definition) {
       if (content.steps.has(step)) throw new TypeError(`${source} already has a step "${step}"`);
       return extend({ ...content, steps: new Map([...content.steps, [step, definition]]) });
     },
     output: (...names) => extend({ ...content, output: names }),
-    build: () => {
-      const steps = Object.fromEntries(content.steps);
-      const problems: Problem[] = [];
-      const openFile = () => "must be a workflow; loadWorkflow makes one of a file";
-      const reading = { source, path: [], position: undefined, depth: 0, problems, openFile };
-      const built = compileWorkflow({ name, ...content, steps }, reading);
-      if (built === undefined) throw new ConfigError(problems);
-      return built;
-    },
+    build: () => compile({ name, ...content, steps: Object.fromEntries(content.steps) }, source),
   });
   return extend({ ...omitUndefined({ description }), steps: new Map() });
+}
+
+const sourceOf = (name: unknown) => (typeof name === "string" ? `workflow "${name}"` : "workflow");
+
+/** A workflow of what describes one. Throws a ConfigError with all problems. */
+export function compileDefinition(
+  given: WorkflowDefinition | Workflow | Pick<WorkflowBuilder<never>, "build">,
+): Workflow {
+  if (isWorkflow(given)) return given;
+  if (typeof fieldsOf(given).build === "function") return (given as WorkflowBuilder<never>).build();
+  return compile(given, sourceOf(fieldsOf(given).name));
+}
+
+function compile(values: unknown, source: string): Workflow {
+  const problems: Problem[] = [];
+  const openFile = () => "must be a workflow; loadWorkflow makes one of a file";
+  const built = compileWorkflow(values, { source, path: [], position: undefined, depth: 0, problems, openFile });
+  if (built === undefined) throw new ConfigError(problems);
+  return built;
 }

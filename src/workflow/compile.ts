@@ -113,7 +113,7 @@ function readSubWorkflow(
 }
 
 /** A workflow that was built, not read. */
-function isWorkflow(source: unknown): source is Workflow {
+export function isWorkflow(source: unknown): source is Workflow {
   return isObject(source) && fieldsOf(source).steps instanceof Map;
 }
 

@@ -2,7 +2,7 @@
 
 import type { Workflow } from "./plan.ts";
 
-export { type StepDefinition, type WorkflowBuilder, workflow } from "./builder.ts";
+export type { StepDefinition, WorkflowBuilder, WorkflowDefinition } from "./builder.ts";
 
 /** Reads a workflow from a file. Rejects with an error that names all problems, also those of its sub-workflows. */
 export async function loadWorkflow(file: string): Promise<Workflow> {

@@ -1,6 +1,7 @@
 import type { Agent, Turn } from "../../engine/agent.ts";
 import { EXTENSIONS } from "../../model/extensions.ts";
 import type { Clock } from "../../model/ports.ts";
+import { isWorkflow } from "../../workflow/compile.ts";
 import type { Workflow } from "../../workflow/plan.ts";
 import { type AgentDefinition, defineAgent } from "../define.ts";
 import { createDirectoryAgent } from "../directory.ts";
@@ -24,7 +25,13 @@ const INPUT_MODES = ["text/plain", "application/json", "*/*"];
  * A workflow as an agent. Its steps are tasks of the agents that they name, which the server provides. After a crash it
  * repeats no step that has ended, and finds the tasks of the others again.
  */
-export function createWorkflowAgent(options: WorkflowAgentOptions): Agent {
+export function createWorkflowAgent(given: WorkflowAgentOptions | Workflow): Agent {
+  const options: WorkflowAgentOptions = isWorkflow(given) ? { workflow: given } : given;
+  if (!isWorkflow(options?.workflow)) {
+    throw new TypeError(
+      "createWorkflowAgent: needs a workflow that was built or loaded; workflow(definition) makes an agent of a definition.",
+    );
+  }
   const { clock = SYSTEM_CLOCK, random = Math.random, workflow, extensions = [], ...definition } = options;
   return createDirectoryAgent((directory) => {
     const run = (turn: Turn) => runTurn(turn, workflow, { directory, clock, random });

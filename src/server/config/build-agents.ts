@@ -15,6 +15,14 @@ export interface BuildOptions {
   readonly log?: Log;
 }
 
+/** What an agent has to know of the server that it becomes part of. */
+interface BuildSurroundings extends Pick<DragomanConfig, "folder" | "strict"> {
+  readonly agents: ReadonlyMap<string, unknown>;
+  readonly limits: { readonly part: number; readonly file?: number | undefined };
+  readonly server: { readonly watchdogMs: number | false };
+  readonly times: { readonly cancelGraceMs: number };
+}
+
 /**
  * The agents of a configuration by name, in file order. Throws an AgentModuleError for a module that cannot be used,
  * and a ConfigError for a workflow.
@@ -45,7 +53,7 @@ function once<T>(load: () => Promise<T>): () => Promise<T> {
 export async function buildAgent(
   name: string,
   agent: AgentConfig,
-  config: Pick<DragomanConfig, "agents" | "folder" | "limits" | "server" | "strict" | "times">,
+  config: BuildSurroundings,
   options: BuildOptions = {},
 ): Promise<Agent> {
   const { source, overrides } = agent;
@@ -120,7 +128,7 @@ export async function buildAgent(
 async function buildLlmAgent(
   id: string,
   source: Extract<AgentSource, { kind: "llm" | "writer" }>,
-  { limits }: Pick<DragomanConfig, "limits">,
+  { limits }: Pick<BuildSurroundings, "limits">,
   log: Log,
 ): Promise<Agent> {
   const { createLlmHost } = await import("../llm-host.ts");

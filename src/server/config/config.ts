@@ -7,6 +7,7 @@ import { parsePeerAddress } from "../../dialects/a2a-lite/address.ts";
 import type { Agent } from "../../engine/agent.ts";
 import { DEFAULT_TIMES } from "../../engine/options.ts";
 import { omitUndefined } from "../../model/json.ts";
+import type { Workflow } from "../../workflow/plan.ts";
 import { toRegistryConfig } from "../registry/config.ts";
 import { type LlmConfig, toLlmConfig } from "./llm.ts";
 import type { ParsedAgent, ParsedConfig } from "./schema.ts";
@@ -49,8 +50,8 @@ export type AgentSource =
       readonly stderr: "log" | "caller";
     }
   | ({ readonly kind: "link"; readonly patienceMs?: number } & DialInCredentials)
-  /** One of the two. */
-  | { readonly kind: "workflow"; readonly file?: string; readonly inline?: object }
+  /** One of the three. */
+  | { readonly kind: "workflow"; readonly file?: string; readonly inline?: object; readonly built?: Workflow }
   | RemoteSource
   /** A participant of a chat room. */
   | { readonly kind: "peer"; readonly address: string }
@@ -133,7 +134,7 @@ export function toConfig(parsed: ParsedConfig, folder: string, findOrigins: () =
   };
 }
 
-function toAgentConfig(parsed: ParsedAgent, folder: string): AgentConfig {
+export function toAgentConfig(parsed: ParsedAgent, folder: string): AgentConfig {
   const { use, module, isolate, exec, link, llm, workflow, format, cwd, env, stderr, ...others } = parsed;
   const { streaming, requiredExtension, remote, dialect, binding, credentials, origins, timeout, ...described } =
     others;

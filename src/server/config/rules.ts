@@ -17,8 +17,7 @@ export function checkRules(values: unknown): readonly Finding[] {
   const agents = fieldsOf(root.agents);
   return [
     ...Object.entries(agents).flatMap(([name, agent]) => [
-      ...checkAgentKind(name, agent),
-      ...checkRemote(name, agent),
+      ...checkAgentRules(name, agent),
       ...checkCalledAgents(name, agent, agents),
     ]),
     ...checkDefaultAgent(root, agents),
@@ -28,6 +27,11 @@ export function checkRules(values: unknown): readonly Finding[] {
     ...checkSections(root, agents),
     ...checkUnusedKeyPlaces(root),
   ];
+}
+
+/** Those between the keys of one agent. */
+export function checkAgentRules(name: string, agent: unknown): readonly Finding[] {
+  return [...checkAgentKind(name, agent), ...checkRemote(name, agent)];
 }
 
 function checkAgentKind(name: string, value: unknown): readonly Finding[] {
@@ -84,7 +88,7 @@ function checkRemote(name: string, agent: unknown): readonly Finding[] {
 }
 
 /** Those that a language model may call. A writer calls none. */
-function checkCalledAgents(name: string, value: unknown, agents: Fields): readonly Finding[] {
+export function checkCalledAgents(name: string, value: unknown, agents: Fields): readonly Finding[] {
   const { llm, use } = fieldsOf(value);
   const path = ["agents", name, "llm", "agents"];
   const called = listOf(fieldsOf(llm).agents);

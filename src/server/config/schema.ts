@@ -57,7 +57,7 @@ export const EXEC_ONLY = ["format", "cwd", "env", "stderr"] as const;
 export const MODULE_ONLY = ["isolate"] as const;
 export const TCK_ONLY = ["requiredExtension"] as const;
 
-const agent = z.strictObject({
+export const agentSchema = z.strictObject({
   use: optional(z.enum(BUILTIN_NAMES), "A built-in agent."),
   module: optional(
     text,
@@ -350,7 +350,10 @@ export const configSchema = z.strictObject({
     ),
   default: optional(text, "Name of the agent that is also served at the root; default: the first."),
   agents: z
-    .record(z.string().regex(AGENT_NAME, { error: "must be letters, digits, dots, dashes and underscores" }), agent)
+    .record(
+      z.string().regex(AGENT_NAME, { error: "must be letters, digits, dots, dashes and underscores" }),
+      agentSchema,
+    )
     .describe(
       "Agents by name; each has exactly one of `use`, `module`, `exec`, `link`, `remote`, `workflow` and `llm`.",
     ),

@@ -58,7 +58,7 @@ function secretsOfCredentials(credentials: RemoteCredentials | undefined): reado
   return [apiKey, basic?.password, bearer, oauth?.clientSecret, sk].filter((secret) => secret !== undefined);
 }
 
-function secretsOfSource(source: AgentSource): readonly string[] {
+export function secretsOfSource(source: AgentSource): readonly string[] {
   if (source.kind === "link") return [source.sk, source.apiKey].filter((secret) => secret !== undefined);
   if (source.kind === "remote") return secretsOfCredentials(source.credentials);
   if (source.kind === "llm" || source.kind === "writer") {

@@ -20,11 +20,12 @@ interface Surroundings {
 
 /** Reads a workflow of an agent and checks that its agents are in the configuration. Throws a ConfigError. */
 export async function loadAgentWorkflow(
-  { file, inline }: Omit<Extract<AgentSource, { kind: "workflow" }>, "kind">,
+  { built, file, inline }: Omit<Extract<AgentSource, { kind: "workflow" }>, "kind">,
   around: Surroundings,
   options: ParseOptions,
 ): Promise<Workflow> {
-  const workflow = inline === undefined ? await loadWorkflow(file ?? "") : parseWorkflow(inline, options);
+  const read = async () => (inline === undefined ? loadWorkflow(file ?? "") : parseWorkflow(inline, options));
+  const workflow = built ?? (await read());
   const problems = checkAgents(workflow, around, options.source);
   if (problems.length > 0) throw new ConfigError(problems);
   return workflow;
