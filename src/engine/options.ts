@@ -110,7 +110,7 @@ export interface EngineOptions {
   readonly onPushAttempt?: (tried: PushAttempt) => void;
   /** From 0 up to but not 1, for what must not happen everywhere at once. */
   readonly random?: () => number;
-  /** Callers are those who run the server: one whose task fails by an error is told that the log has it. Default: false. */
+  /** Callers are those who run the server: if a task fails by an error, its status refers to the log. Default: false. */
   readonly mentionLog?: boolean;
   /** By what an agent is known among those a request came through: its URL where it has one. Default: its name. */
   readonly toAgentId?: (agent: string) => string;

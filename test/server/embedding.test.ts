@@ -162,7 +162,7 @@ describe("options", () => {
     [{ port: "4000" }, /port: must be a number, not text/],
     [{ port: 70_000 }, /port: must be 65535 or less/],
     [{ store: "mysql:x" }, /store: must be "memory:", "sqlite:<file>" or "postgres:.*", or a TaskStore/],
-    [{ agents: { echo: {} } }, /agents\.echo: must be what defineAgent returns/],
+    [{ agents: { echo: {} } }, /agents\.echo: must be an agent: what defineAgent/],
     [{ card: "v2" }, /card: must be one of hybrid, v1, v03/],
     [{ log: () => {} }, /log: must be false or an object/],
     [{ path: "a2a" }, /path: must begin with a slash/],
