@@ -12,7 +12,7 @@ export {
 export { GuardedFetchError, type GuardedFetchErrorCode } from "./auth/guarded-fetch/errors.ts";
 export { createGuardedFetch, type GuardedFetchOptions } from "./auth/guarded-fetch/guarded-fetch.ts";
 export { bytesOf, type Content, data, file, text, textOf } from "./client/parts.ts";
-export type { Agent, AgentEvent, ArtifactDraft, MessageDraft, TurnMemory } from "./engine/agent.ts";
+export type { Agent, AgentEvent, ArtifactDraft, ConversationMemory, MessageDraft, TurnMemory } from "./engine/agent.ts";
 export type { Caller } from "./model/caller.ts";
 export { type ErrorCode, ProtocolError } from "./model/errors.ts";
 export type { Message, Part } from "./model/message.ts";

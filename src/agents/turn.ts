@@ -1,5 +1,13 @@
 import { type Content, data, type Jsonable, toParts } from "../client/parts.ts";
-import type { AgentEvent, AgentState, ArtifactDraft, MessageDraft, Turn, TurnMemory } from "../engine/agent.ts";
+import type {
+  AgentEvent,
+  AgentState,
+  ArtifactDraft,
+  ConversationMemory,
+  MessageDraft,
+  Turn,
+  TurnMemory,
+} from "../engine/agent.ts";
 import type { Caller } from "../model/caller.ts";
 import type { Hops } from "../model/extensions.ts";
 import type { JsonObject, JsonValue } from "../model/json.ts";
@@ -118,6 +126,16 @@ export class AgentTurn implements Turn {
   /** Values that survive a crash and last as long as the task: `get`, `set`, `delete`, `once`. */
   get memory(): TurnMemory {
     return this.#turn.memory;
+  }
+
+  /**
+   * Values of the conversation, which all tasks of the caller in this context share, also across restarts: `get`, `set`,
+   * `append`.
+   */
+  get conversation(): ConversationMemory {
+    const { conversation } = this.#turn;
+    if (conversation === undefined) throw new TypeError("turn.conversation needs a server that runs the agent.");
+    return conversation;
   }
 
   /** 1, or more if the run was restarted after a crash. */

@@ -63,6 +63,22 @@ export interface TurnMemory {
   once<T extends JsonValue>(key: string, compute: () => Promise<T> | T): Promise<T>;
 }
 
+/**
+ * Values of a conversation: of all tasks that one caller has with the agent in one context. They outlast the tasks, for 30
+ * days after the last change; 256 KiB of JSON at most.
+ */
+export interface ConversationMemory {
+  /** The value of a key; of one that was appended to, the list of all items. */
+  get<T extends JsonValue>(key: string): Promise<T | undefined>;
+  /** Replaces a value; undefined removes it. */
+  set(key: string, value: JsonValue | undefined): Promise<void>;
+  /**
+   * Adds an item to a list. Tasks of a conversation that run at the same time lose nothing of each other, and a run that
+   * is repeated after a crash adds nothing twice. The oldest items are dropped when there is no room for more.
+   */
+  append(key: string, item: JsonValue): Promise<void>;
+}
+
 /** Drafts of events that were made and not yielded so far, each with a warning to log; undefined if it was logged before. */
 export type UnyieldedEvents = Map<object, () => string | undefined>;
 
@@ -83,6 +99,8 @@ export interface Turn {
   /** Aborted when another message for the task waits for this turn to end. */
   readonly followUp?: AbortSignal;
   readonly memory: TurnMemory;
+  /** Of the conversation that the task belongs to. */
+  readonly conversation?: ConversationMemory;
   /** 1, and more after a crash. */
   readonly attempt: number;
   /** Of the newest event that an earlier attempt wrote with one; undefined where none did. */

@@ -4,13 +4,7 @@ import { ProtocolError } from "../model/errors.ts";
 import { checkHopLimit, type Hops, readHops, withHops } from "../model/extensions.ts";
 import type { CallContext, Dispatcher, Operation, OutcomeOf, Outcomes } from "../model/operation.ts";
 import { statusText } from "../model/status-texts.ts";
-import {
-  type RecordPut,
-  type RecordWrite,
-  type TaskStore,
-  WEBHOOK_ROUTE,
-  type WriteResult,
-} from "../store/contract.ts";
+import { WEBHOOK_ROUTE } from "../store/contract.ts";
 import type { Agent } from "./agent.ts";
 import { QuotaCounter, RunQueue } from "./concurrency.ts";
 import { Deliveries } from "./deliveries/deliveries.ts";
@@ -23,23 +17,12 @@ import { PushConfigs } from "./operations/push-configs.ts";
 import { SendHandler } from "./operations/send-message.ts";
 import { TaskQueries } from "./operations/task-queries.ts";
 import { type EngineContext, type EngineOptions, toEngineContext } from "./options.ts";
+import { createRecords, type EngineRecords } from "./records.ts";
 import { Runner, type ServedAgent } from "./runs/runner.ts";
 
 /** An agent as the engine serves it. */
 interface EngineAgent extends Dispatcher {
   readonly profile: AgentProfile;
-}
-
-/** Small durable facts beside tasks, by space and key, as JSON text. Writes go with the commits of tasks. */
-export interface EngineRecords extends Pick<TaskStore, "record" | "records"> {
-  /** False: the record is not what `ifValue` names. */
-  put(record: Omit<RecordPut, "kind">): Promise<boolean>;
-  /** As `put` with what `change` makes of the present value, as often as another writer comes between. Undefined: no change. */
-  update(
-    record: Omit<RecordPut, "kind" | "value" | "ifValue">,
-    change: (before: string | undefined) => string | undefined,
-  ): Promise<void>;
-  delete(space: string, key: string): Promise<void>;
 }
 
 /** For the store to take what a node that ends hands over. */
@@ -341,23 +324,4 @@ function findMissingExtension(agent: Agent, call: CallContext): string | undefin
 
 function reject(code: ConstructorParameters<typeof ProtocolError>[0], message: string): Promise<never> {
   return Promise.reject(new ProtocolError(code, message));
-}
-
-function createRecords(store: TaskStore, write: (write: RecordWrite) => Promise<WriteResult>): EngineRecords {
-  const put: EngineRecords["put"] = async (record) => (await write({ kind: "record-put", ...record })).ok;
-  return {
-    record: (space, key) => store.record(space, key),
-    records: (space, query) => store.records(space, query),
-    put,
-    async update(record, change) {
-      for (;;) {
-        const before = await store.record(record.space, record.key);
-        const value = change(before);
-        if (value === undefined || (await put({ ...record, value, ifValue: before ?? null }))) return;
-      }
-    },
-    async delete(space, key) {
-      await write({ kind: "record-delete", space, key });
-    },
-  };
 }

@@ -1,6 +1,6 @@
 import inspector from "node:inspector";
 import type { Worker } from "node:worker_threads";
-import type { DroppedTask, Turn, TurnMemory } from "../../engine/agent.ts";
+import type { ConversationMemory, DroppedTask, Turn, TurnMemory } from "../../engine/agent.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { JsonValue } from "../../model/json.ts";
 import type { Log } from "../../model/ports.ts";
@@ -52,6 +52,7 @@ export class AgentThread {
   #lastId = 0;
   #run = 0;
   #memory: (Pick<TurnMemory, "get"> & Partial<TurnMemory>) | undefined;
+  #conversation: ConversationMemory | undefined;
   #task = "";
   #ended: Error | undefined;
   #watch: NodeJS.Timeout | undefined;
@@ -103,6 +104,7 @@ export class AgentThread {
   begin(turn: Turn): void {
     const { message, history, task, caller, attempt, checkpoint, acceptedOutputModes, metadata, hops } = turn;
     this.#open(task.id, turn.memory);
+    this.#conversation = turn.conversation;
     const data = { message, history, task, caller, attempt, checkpoint, acceptedOutputModes, metadata, hops };
     this.#post({ kind: "run", run: this.#run, turn: data });
   }
@@ -135,6 +137,7 @@ export class AgentThread {
     clearTimeout(this.#grace);
     this.#grace = undefined;
     this.#memory = undefined;
+    this.#conversation = undefined;
     this.#run++;
   }
 
@@ -156,6 +159,7 @@ export class AgentThread {
   #open(task: string, memory: Pick<TurnMemory, "get"> | undefined): void {
     this.#task = task;
     this.#memory = memory;
+    this.#conversation = undefined;
     if (this.#isStalled === undefined) return;
     this.#watch = setInterval(() => this.#look(), BEAT_MS).unref();
   }
@@ -218,11 +222,17 @@ export class AgentThread {
     return waiting;
   }
 
-  async #remember({ run, action, key, json }: MemoryRequest): Promise<string | undefined> {
-    const memory = run === this.#run ? this.#memory : undefined;
+  async #remember({ run, of, action, key, json }: MemoryRequest): Promise<string | undefined> {
+    const memory = run !== this.#run ? undefined : of === "task" ? this.#memory : this.#conversation;
     if (memory === undefined) throw new Error("The turn is over; its memory can no longer be used.");
     if (action === "get") return JSON.stringify(await memory.get(key));
-    if (action === "delete" || json === undefined) await memory.delete?.(key);
+    if ("append" in memory) {
+      const value = json === undefined ? undefined : (JSON.parse(json) as JsonValue);
+      await (action === "append" && value !== undefined ? memory.append(key, value) : memory.set(key, value));
+    } else if (action === "recall") {
+      const known = memory.once?.(key, () => Promise.reject(NOT_STORED)).catch(undefinedIfNotStored);
+      return JSON.stringify(await known);
+    } else if (action === "delete" || json === undefined) await memory.delete?.(key);
     else await memory.set?.(key, JSON.parse(json) as JsonValue);
     return undefined;
   }
@@ -241,3 +251,10 @@ export class AgentThread {
 }
 
 type Ready = Extract<FromThread, { kind: "ready" }>;
+
+/** Rejected with where `once` has stored nothing yet. */
+const NOT_STORED = new Error("Nothing is stored.");
+
+function undefinedIfNotStored(error: unknown): undefined {
+  if (error !== NOT_STORED) throw error;
+}

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { SILENT_LOG } from "../../model/ports.ts";
-import { runToEnd } from "../testing/turns.ts";
+import { runToEnd, turnOf } from "../testing/turns.ts";
 import { createIsolatedAgent } from "./index.ts";
 
 let folder: string;
@@ -61,6 +61,32 @@ it("keeps what is left of one turn away from the memory of the next", async () =
   expect((await runToEnd(agent)).answer).toEqual({ parts: [{ text: "kept" }] });
   const { answer } = await runToEnd(agent);
   expect(JSON.stringify(answer)).toContain("The turn is over; its memory can no longer be used.");
+});
+
+it("passes on what concerns the conversation, and what is to happen once", async () => {
+  const agent = await isolate(`import { defineAgent } from ${define};
+    export default defineAgent({
+      name: "A",
+      description: "a",
+      async run({ conversation, memory }) {
+        await conversation.set("name", "Ada");
+        await conversation.append("said", { a: 1 });
+        const once = [await memory.once("n", () => 1), await memory.once("n", () => 2)];
+        return JSON.stringify([await conversation.get("said"), await conversation.get("none") ?? null, once]);
+      },
+    });`);
+  const calls: unknown[] = [];
+  const conversation = {
+    get: async <T>(key: string) => (key === "none" ? undefined : [{ a: 1 }]) as T | undefined,
+    set: async (...values: unknown[]) => void calls.push(["set", ...values]),
+    append: async (...values: unknown[]) => void calls.push(["append", ...values]),
+  };
+  const { value } = await agent.run({ ...turnOf(), conversation }).next();
+  expect(value).toEqual({ parts: [{ text: '[[{"a":1}],null,[1,1]]' }] });
+  expect(calls).toEqual([
+    ["set", "name", "Ada"],
+    ["append", "said", { a: 1 }],
+  ]);
 });
 
 it("says which module cannot be used", async () => {

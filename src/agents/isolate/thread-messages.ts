@@ -12,7 +12,7 @@ export interface ThreadData {
 
 export const BEAT_MS = 250;
 
-export type TurnData = Omit<Turn, "memory" | "signal">;
+export type TurnData = Omit<Turn, "conversation" | "memory" | "signal" | "unyielded">;
 
 export interface AgentDescription extends Pick<Agent, "onCrash" | "concurrency" | "timeoutMs"> {
   /** Without functions. */
@@ -36,7 +36,10 @@ export type ToThread =
 export interface MemoryRequest {
   readonly id: number;
   readonly run: number;
-  readonly action: "get" | "set" | "delete";
+  /** Whose values. */
+  readonly of: "task" | "conversation";
+  /** `recall` reads what `once` stored. */
+  readonly action: "get" | "set" | "delete" | "recall" | "append";
   readonly key: string;
   readonly json?: string | undefined;
 }

@@ -1,7 +1,7 @@
 /** Entry point of the thread of an isolated agent: runs its module, one turn at a time. */
 import { parentPort, workerData } from "node:worker_threads";
 import { trackHops } from "../../client/run-hops.ts";
-import type { Agent, AgentRun, Turn, TurnMemory } from "../../engine/agent.ts";
+import type { Agent, AgentRun, ConversationMemory, Turn, TurnMemory } from "../../engine/agent.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { JsonValue } from "../../model/json.ts";
 import { AgentModuleError, loadAgentModule } from "../load-module.ts";
@@ -82,7 +82,12 @@ function receive(message: ToThread): void {
 
 function start(number: number, data: TurnData): Run {
   const controller = new AbortController();
-  const turn: Turn = { ...data, signal: controller.signal, memory: new RemoteMemory(number) };
+  const turn: Turn = {
+    ...data,
+    signal: controller.signal,
+    memory: new RemoteMemory(number),
+    conversation: remoteConversation(number),
+  };
   try {
     return { number, controller, iterator: agent.run(turn) };
   } catch (error) {
@@ -136,18 +141,39 @@ class RemoteMemory implements TurnMemory {
   }
 
   async once<T extends JsonValue>(key: string, compute: () => Promise<T> | T): Promise<T> {
-    const known = await this.get<T>(key);
-    if (known !== undefined) return known;
+    const known = await this.#request("recall", key);
+    if (known !== undefined) return JSON.parse(known) as T;
     const value = await compute();
     await this.set(key, value);
     return value;
   }
 
   #request(action: MemoryRequest["action"], key: string, json?: string): Promise<string | undefined> {
-    const id = ++lastId;
-    return new Promise((resolve, reject) => {
-      waiting.set(id, { resolve, reject });
-      send({ kind: "memory", id, run: this.#run, action, key, json });
-    });
+    return requestMemory({ run: this.#run, of: "task", action, key, json });
   }
+}
+
+function remoteConversation(run: number): ConversationMemory {
+  const request = (action: MemoryRequest["action"], key: string, value?: JsonValue) =>
+    requestMemory({ run, of: "conversation", action, key, json: JSON.stringify(value) });
+  return {
+    async get<T extends JsonValue>(key: string): Promise<T | undefined> {
+      const json = await request("get", key);
+      return json === undefined ? undefined : (JSON.parse(json) as T);
+    },
+    async set(key, value) {
+      await request("set", key, value);
+    },
+    async append(key, item) {
+      await request("append", key, item);
+    },
+  };
+}
+
+function requestMemory(request: Omit<MemoryRequest, "id">): Promise<string | undefined> {
+  const id = ++lastId;
+  return new Promise((resolve, reject) => {
+    waiting.set(id, { resolve, reject });
+    send({ kind: "memory", id, ...request });
+  });
 }

@@ -4,10 +4,12 @@ import { addAncestor, type Hops, limitHops, readHops } from "../../model/extensi
 import type { JsonObject, JsonValue } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import type { Task } from "../../model/task.ts";
-import type { Turn, TurnMemory, UnyieldedEvents } from "../agent.ts";
+import type { ConversationMemory, Turn, TurnMemory, UnyieldedEvents } from "../agent.ts";
 import type { EngineContext } from "../options.ts";
+import { createRecords } from "../records.ts";
 import type { Committer } from "../tasks/committer.ts";
 import type { LiveTask, QueuedTurn } from "../tasks/live-task.ts";
+import { createConversation } from "./conversation.ts";
 
 /** What an agent sees of one message. Signal, history and memory are made when asked for: most turns need none. */
 export class RunningTurn implements Turn {
@@ -28,6 +30,7 @@ export class RunningTurn implements Turn {
   #continuesStored = false;
   #cancellation: Abort | undefined;
   #memory: DurableMemory | undefined;
+  #conversation: ConversationMemory | undefined;
   #followUp: AbortController | undefined;
   readonly #isRepeated: boolean;
   /** Nothing can have been remembered before. */
@@ -129,6 +132,19 @@ export class RunningTurn implements Turn {
   get continuesOutput(): boolean {
     const hasRecalled = this.#continuesStored || this.#memory?.hasRecalled === true;
     return !this.#isRepeated || this.checkpoint !== undefined || hasRecalled;
+  }
+
+  get conversation(): ConversationMemory {
+    const { agent, contextId, id, owner } = this.#live;
+    this.#conversation ??= createConversation({
+      records: createRecords(this.#context.store, (write) => this.#committer.write(write)),
+      agent,
+      owner,
+      contextId,
+      origin: `${id}/${this.#message.messageId}`,
+      whenFlushed: () => this.#live.whenFlushed().catch(() => {}),
+    });
+    return this.#conversation;
   }
 
   abort(reason: Error): void {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { EngineRecords } from "../../engine/engine.ts";
+import type { EngineRecords } from "../../engine/records.ts";
 import { FakeClock } from "../../engine/testing/fake-clock.ts";
 import { SILENT_LOG } from "../../model/ports.ts";
 import { Hold } from "./hold.ts";

@@ -3,7 +3,7 @@
  * expires unless it is renewed.
  */
 
-import type { EngineRecords } from "../../engine/engine.ts";
+import type { EngineRecords } from "../../engine/records.ts";
 import type { Clock, Log } from "../../model/ports.ts";
 
 export interface HoldTools {
