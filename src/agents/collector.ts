@@ -6,12 +6,12 @@ import { artifactSize, partSize } from "../model/size.ts";
 import { statusText } from "../model/status-texts.ts";
 import { type Artifact, type Task, withParts } from "../model/task.ts";
 
-/** Characters of the artifacts of one task, roughly. */
+/** Characters of the artifacts and messages of one task, roughly. */
 const MAX_SIZE = 16 * 1024 * 1024;
 /** More than any agent that ends needs. */
 const MAX_EVENTS = 1_000_000;
-/** Newest messages of the agent that are kept: none of them is used but the one of the status. */
-const KEPT_HISTORY = 1;
+/** Newest messages of the agent that are kept: they are its answer if there is no other. */
+const KEPT_HISTORY = 1_000;
 
 /** An agent that returns what cannot be used: another attempt would not change that. */
 export class UnusableAnswerError extends Error {
@@ -33,7 +33,7 @@ export class Collector {
   }
 
   get task(): Task | undefined {
-    return this.#fold?.toTask({ historyLength: 0 });
+    return this.#fold?.toTask();
   }
 
   /** Returns what the event changed of the artifacts. Throws for events that no task can have. */
@@ -54,15 +54,22 @@ export class Collector {
       if (!(error instanceof FoldError)) throw error;
       throw new ProtocolError("INVALID_AGENT_RESPONSE", describe(error));
     }
+    this.#checkSize();
     return "artifactUpdate" in event ? [event.artifactUpdate] : [];
   }
 
+  #checkSize(): void {
+    const size = this.#size + (this.#fold?.historySize ?? 0);
+    if (size > MAX_SIZE) throw new UnusableAnswerError(statusText("answerTooLong", MAX_SIZE));
+  }
+
   #restart(task: Task): readonly ArtifactChange[] {
-    const { artifacts = [], history: _, ...rest } = task;
+    const { artifacts = [] } = task;
     this.#sizes.clear();
     this.#size = 0;
     for (const artifact of artifacts) this.#measure({ artifact });
-    this.#fold = TaskFold.from({ ...rest, artifacts }, 0, KEPT_HISTORY);
+    this.#fold = TaskFold.from(task, 0, KEPT_HISTORY);
+    this.#checkSize();
     return artifacts.map((artifact) => ({ artifact }));
   }
 
@@ -84,7 +91,7 @@ export class Collector {
         : { parts: sizeOfParts(parts), beside };
     this.#sizes.set(artifactId, after);
     this.#size += after.parts + after.beside - before.parts - before.beside;
-    if (this.#size > MAX_SIZE) throw new UnusableAnswerError(statusText("answerTooLong", MAX_SIZE));
+    this.#checkSize();
   }
 }
 

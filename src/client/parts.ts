@@ -1,3 +1,4 @@
+import { withAnswer } from "../model/answer.ts";
 import type { JsonObject, JsonPrimitive, JsonValue } from "../model/json.ts";
 import {
   type DataPart,
@@ -59,7 +60,8 @@ export function bytesOf(part: Part): Uint8Array | undefined {
 
 /**
  * The text of an answer: of a message, or of a task's artifacts, separated by an empty line. Without text in the
- * artifacts, the text of the task's status, such as a question to the caller or the reason for a failure.
+ * artifacts, the text of the task's status, such as a question to the caller or the reason for a failure; without that,
+ * what the agent wrote while it worked.
  */
 export function textOf(answer: SendOutcome | Task | Message | readonly Part[]): string {
   if ("task" in answer) return textOf(answer.task);
@@ -67,5 +69,5 @@ export function textOf(answer: SendOutcome | Task | Message | readonly Part[]): 
   if ("parts" in answer) return textOfParts(answer.parts);
   if (!("status" in answer)) return textOfParts(answer);
   const texts = (answer.artifacts ?? []).map(({ parts }) => textOfParts(parts)).filter((text) => text !== "");
-  return texts.length > 0 ? texts.join("\n\n") : textOfParts(answer.status.message?.parts ?? []);
+  return texts.length > 0 ? texts.join("\n\n") : textOfParts(withAnswer(answer).status.message?.parts ?? []);
 }

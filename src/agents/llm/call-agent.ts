@@ -1,4 +1,5 @@
 import type { Turn } from "../../engine/agent.ts";
+import { withAnswer } from "../../model/answer.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { Message } from "../../model/message.ts";
 import type { FrameStream } from "../../model/operation.ts";
@@ -82,7 +83,8 @@ async function readAnswer(child: ChildTask, frames: FrameStream): Promise<AgentA
   }
 }
 
-function toAnswer({ artifacts = [], status }: Task): AgentAnswer {
+function toAnswer(task: Task): AgentAnswer {
+  const { artifacts = [], status } = withAnswer(task);
   const message = status.message?.parts ?? [];
   const made = artifacts.flatMap(({ parts }) => parts);
   const isResult = status.state === "TASK_STATE_COMPLETED" && made.length > 0;

@@ -1,5 +1,6 @@
 import { ConnectionError } from "../../client/errors.ts";
 import type { AgentEvent } from "../../engine/agent.ts";
+import { withAnswer } from "../../model/answer.ts";
 import { backoffDelay, sleep } from "../../model/backoff.ts";
 import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
 import type { TaskEvent } from "../../model/event.ts";
@@ -183,7 +184,7 @@ export class Attempt {
       const child = this.#child as ChildTask;
       const { id, state } = child;
       if (state !== undefined && state in STEP_STATES) {
-        return this.#finish(STEP_STATES[state as keyof typeof STEP_STATES], this.#collector.task?.status.message);
+        return this.#finish(STEP_STATES[state as keyof typeof STEP_STATES], this.#answer);
       }
       this.#throwIfOver();
       const waits = state === "TASK_STATE_AUTH_REQUIRED";
@@ -249,8 +250,12 @@ export class Attempt {
 
   #question(status: Question["status"]): Question {
     const state = status === "TASK_STATE_INPUT_REQUIRED" ? "input-required" : "auth-required";
-    const { message } = this.#collector.task?.status ?? {};
-    return { status, path: this.#options.path, message, progress: { ...this.progress, state } };
+    return { status, path: this.#options.path, message: this.#answer, progress: { ...this.progress, state } };
+  }
+
+  get #answer(): Message | undefined {
+    const { task } = this.#collector;
+    return task && withAnswer(task).status.message;
   }
 
   async #finish(

@@ -164,6 +164,18 @@ describe("steps", () => {
     expect(textsOf(task)).toEqual({ b: "b is done" });
   });
 
+  it("hand over what an agent wrote while it worked, if it has no other answer", async () => {
+    const worker = agentOf(async function* () {
+      yield status("TASK_STATE_WORKING", "It is");
+      yield status("TASK_STATE_WORKING", " 330 m.");
+    });
+    const harness = await startWorld({
+      workflow: workflowOf({ a: {}, b: { needs: ["a"], input: "${steps.a.text}" } }),
+      agents: { a: worker, b: wrapping("b") },
+    });
+    expect(textsOf(await harness.task("x"))).toEqual({ b: "b(It is 330 m.)" });
+  });
+
   it("are skipped where their condition says so, which later ones can see", async () => {
     const harness = await startWorld({
       workflow: workflowOf({

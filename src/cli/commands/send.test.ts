@@ -48,6 +48,18 @@ describe("send", () => {
     expect(methods()).toEqual(["SendStreamingMessage", "GetTask"]);
   });
 
+  it("prints what the agent wrote while it worked if it asks or ends without a message", async () => {
+    const events = [
+      { task: task("SUBMITTED") },
+      statusUpdate("WORKING", "It is"),
+      statusUpdate("WORKING", " 330 m."),
+      statusUpdate("INPUT_REQUIRED"),
+    ];
+    agent.replies = { SendStreamingMessage: { events }, GetTask: { result: task("INPUT_REQUIRED") } };
+    const { stdout } = await runInProcess("send", "-a", agent.url, "hello");
+    expect(stdout).toContain("Message: from agent\nText:\n  It is 330 m.\n\nTask ID: task-1\n");
+  });
+
   it("[A2ACLI_INTERACT_003, A2ACLI_TX_003, A2ACLI_VER_001] names the addressee and the version on every request, and makes up no identifier", async () => {
     await runInProcess("send", "-a", agent.url, "hello", "there");
     for (const { body, headers } of agent.received) {

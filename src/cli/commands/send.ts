@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { RemoteAgent } from "../../client/options.ts";
+import { withAnswer } from "../../model/answer.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { omitUndefined } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import type { SendOutcome } from "../../model/operation.ts";
 import { MAX_TIMER_MS } from "../../model/ports.ts";
+import type { Task } from "../../model/task.ts";
 import { type Output, printJson } from "../output.ts";
 import { StreamRenderer } from "../render/stream.ts";
 import { renderMessage } from "../render/task.ts";
@@ -119,9 +121,16 @@ async function followQuietly(
   }
   if ("message" in outcome) return outcome;
   try {
-    return { task: await agent.get(outcome.task.id) };
+    const task = await agent.get(outcome.task.id);
+    // Not every agent keeps the messages of its work, which may be all of its answer.
+    const isComplete = hasAnswer(task) || !hasAnswer(outcome.task);
+    return { task: isComplete ? task : { ...task, ...omitUndefined({ history: outcome.task.history }) } };
   } catch {
     // The stream delivered everything; an agent that does not store finished tasks is not an error here.
     return outcome;
   }
+}
+
+function hasAnswer(task: Task): boolean {
+  return task.artifacts !== undefined || withAnswer(task).status.message !== undefined;
 }

@@ -96,6 +96,15 @@ describe("streams", () => {
     });
   });
 
+  it("show the messages of a turn that ends without any other answer", () => {
+    const seen = captureOutput();
+    const renderer = new ChatRenderer(seen.output);
+    const turn = [status("TASK_STATE_WORKING", "It is"), status("TASK_STATE_WORKING", " 330 m.")];
+    for (const event of [...turn, status("TASK_STATE_INPUT_REQUIRED")]) renderer.show(event);
+    for (const event of [status("TASK_STATE_WORKING", "Bye."), status("TASK_STATE_COMPLETED")]) renderer.show(event);
+    expect(seen.out).toBe("  It is 330 m.\n  Bye.\n");
+  });
+
   it("add up to a task", () => {
     const view = new StreamedTask();
     for (const event of events) view.apply(event);
@@ -104,6 +113,7 @@ describe("streams", () => {
       contextId: "c",
       status: { state: "TASK_STATE_COMPLETED" },
       artifacts: [{ artifactId: "a", name: "notes", parts: [{ text: "Hello!" }] }],
+      history: [{ messageId: "m", role: "ROLE_AGENT", parts: [{ text: "Thinking" }] }],
     });
     view.apply({ task: { id: "t", contextId: "c", status: { state: "TASK_STATE_FAILED" } } });
     expect(view.toTask()).toEqual({ id: "t", contextId: "c", status: { state: "TASK_STATE_FAILED" } });

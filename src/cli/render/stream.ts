@@ -1,3 +1,4 @@
+import { TurnAnswer } from "../../model/answer.ts";
 import type { StreamEvent, TaskArtifactUpdate } from "../../model/event.ts";
 import { isPlainText, isTextPart, type Part } from "../../model/message.ts";
 import { safeText } from "../../model/safe-text.ts";
@@ -98,6 +99,7 @@ class IndentedLines {
 /** Renders events for an interactive chat: text as it arrives, without labels; states as messages on stderr. */
 export class ChatRenderer {
   readonly #output: Output;
+  readonly #answer = new TurnAnswer();
   /** The artifact whose text is being written, and its lines so far. */
   #artifactId: string | undefined;
   #lines: IndentedLines | undefined;
@@ -110,10 +112,13 @@ export class ChatRenderer {
     if ("message" in event) this.#parts(event.message.parts);
     else if ("statusUpdate" in event) this.#status(event.statusUpdate.status);
     else if ("task" in event) {
-      for (const artifact of event.task.artifacts ?? []) this.#parts(artifact.parts);
-      this.#status(event.task.status);
+      const { artifacts = [], status } = event.task;
+      for (const artifact of artifacts) this.#parts(artifact.parts);
+      this.#answer.begin(event.task);
+      this.#status(status);
     } else {
       const { append, artifact, lastChunk } = event.artifactUpdate;
+      this.#answer.addArtifact(artifact);
       if (append !== true || this.#artifactId !== artifact.artifactId) this.close();
       this.#artifactId = artifact.artifactId;
       for (const part of artifact.parts) this.#part(part);
@@ -126,9 +131,11 @@ export class ChatRenderer {
     this.#artifactId = undefined;
   }
 
-  #status({ message, state }: TaskStatus): void {
+  #status(status: TaskStatus): void {
     this.close();
+    const { state } = status;
     const forReading = isInterrupted(state) || isTerminal(state);
+    const message = this.#answer.messageOf(status);
     if (message !== undefined && forReading) this.#parts(message.parts);
     else if (message !== undefined) {
       for (const part of message.parts) if (isTextPart(part)) this.#output.info(INDENT + part.text, "dim");

@@ -1,3 +1,4 @@
+import { withAnswer } from "../../model/answer.ts";
 import type { JsonValue } from "../../model/json.ts";
 import { isDataPart, isTextPart, isUrlPart, type Message, type Part } from "../../model/message.ts";
 import { safeJson, safeLine } from "../../model/safe-text.ts";
@@ -12,7 +13,9 @@ interface RenderOptions {
 /** The status message, then the artifacts, then the ids: last, because a terminal shows the end of the output. */
 export function renderTask(task: Task, options: RenderOptions): string {
   const history = options.history ? (task.history ?? []).map((message) => renderHistory(message, options.verbose)) : [];
-  const message = task.status.message === undefined ? "" : renderMessage(task.status.message, options.verbose);
+  // With the history, the messages are shown already.
+  const { status } = options.history ? task : withAnswer(task);
+  const message = status.message === undefined ? "" : renderMessage(status.message, options.verbose);
   const artifacts = (task.artifacts ?? []).map((artifact) => renderArtifact(artifact, options.verbose));
   const metadata =
     options.verbose && task.metadata !== undefined ? block("Task Metadata", prettyJson(task.metadata)) : "";

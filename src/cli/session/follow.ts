@@ -136,12 +136,15 @@ export class StreamedTask {
   #task: Task | undefined;
   #message: Message | undefined;
   readonly #artifacts = new Map<string, { artifact: Artifact; parts: Part[] }>();
+  #history: Message[] = [];
 
   apply(event: StreamEvent): void {
     if ("message" in event) this.#message = event.message;
     else if ("task" in event) this.#begin(event.task);
     else if ("statusUpdate" in event) {
       const { contextId, status, taskId } = event.statusUpdate;
+      const earlier = this.#task?.status.message;
+      if (earlier !== undefined) this.#history.push(earlier);
       this.#task = { ...(this.#task ?? { id: taskId, contextId }), status };
     } else {
       const { append, artifact, contextId, taskId } = event.artifactUpdate;
@@ -167,11 +170,16 @@ export class StreamedTask {
   toTask(): Task | undefined {
     if (this.#task === undefined) return undefined;
     const artifacts = [...this.#artifacts.values()].map(({ artifact, parts }) => ({ ...artifact, parts: [...parts] }));
-    return artifacts.length === 0 ? this.#task : { ...this.#task, artifacts };
+    return {
+      ...this.#task,
+      ...(artifacts.length > 0 && { artifacts }),
+      ...(this.#history.length > 0 && { history: this.#history }),
+    };
   }
 
   #begin(task: Task): void {
     this.#task = task;
+    this.#history = [...(task.history ?? [])];
     this.#artifacts.clear();
     for (const artifact of task.artifacts ?? []) {
       this.#artifacts.set(artifact.artifactId, { artifact, parts: [...artifact.parts] });

@@ -48,6 +48,24 @@ describe("plain language", () => {
     ]);
   });
 
+  test("is answered with what the agent wrote while it worked, if it asks or ends without a message", async () => {
+    const agent = defineAgent({
+      name: "Worker",
+      description: "Writes all of its answer into statuses.",
+      async *run(turn) {
+        yield turn.working(`About ${turn.text}:`);
+        yield turn.working("it is 330 m.");
+        if (turn.history.length === 0) yield { ...turn.inputRequired(""), message: undefined };
+      },
+    });
+    await open({ agent });
+    const asked = network.say(ALICE, "Eiffel", DIRECT);
+    await rest();
+    network.say(ALICE, "again", { ...DIRECT, replyTo: asked.id });
+    await rest();
+    expect(texts()).toEqual(["About Eiffel:\nit is 330 m.", "About again:\nit is 330 m."]);
+  });
+
   test("is for the agent if it replies to one's own request, and not if to another's", async () => {
     await open({ agent: echo });
     const asked = network.say(ALICE, "<@u-agent> Hello", MENTION);

@@ -1,5 +1,6 @@
 /** What a task is in chat: text and files, with a marker for agents and without one for people. */
 
+import { withAnswer } from "../../model/answer.ts";
 import type { Loss } from "../../model/loss.ts";
 import { textOf } from "../../model/message.ts";
 import type { Task } from "../../model/task.ts";
@@ -27,7 +28,7 @@ const TEXTS = {
 /** How a task ended, or what it asks. `theirs`: the id by which the peer knows it; absent for plain language. */
 export function toOutcome(task: Task, theirs: string | undefined, losses: Loss[]): Pick<Outgoing, "content" | "files"> {
   const state = toLiteState(task.status.state, losses);
-  const { body, files } = encodeOutcome(task, losses);
+  const { body, files } = encodeOutcome(withAnswer(task), losses);
   const isSilent = body === "" && files.length === 0;
   if (theirs === undefined) return { content: isSilent ? TEXTS[state] : body, files };
   if (!isTerminalLiteState(state)) {

@@ -1,5 +1,6 @@
 /** Notifications: how a user who has left learns of an answer, and what is sent when the notification is tapped. */
 
+import { withAnswer } from "../../../model/answer.ts";
 import { isInterrupted, type Task } from "../../../model/task.ts";
 import { deriveId } from "../../shared/responses.ts";
 import {
@@ -42,7 +43,8 @@ interface NotificationTarget {
 const MAX_INLINE_TEXT = 1_000;
 
 /** The notification for a task; undefined while the task is working, and if it was canceled, which the user knows. */
-export function toPhoneNotification(task: Task, language: Language): PhoneNotification | undefined {
+export function toPhoneNotification(given: Task, language: Language): PhoneNotification | undefined {
+  const task = withAnswer(given);
   const { message, state, timestamp } = task.status;
   const { id: taskId } = task;
   const text = answerTextOf(task, language);
@@ -59,7 +61,8 @@ export function toPhoneNotification(task: Task, language: Language): PhoneNotifi
 }
 
 /** The whole answer of a task as text: other content is represented by its name, link or fallback text. */
-export function answerTextOf({ artifacts = [], status }: Task, language: Language): string {
+export function answerTextOf(task: Task, language: Language): string {
+  const { artifacts = [], status } = withAnswer(task);
   const last = status.message === undefined ? [] : translateStatus(status.message, language);
   const sections = [...artifacts.map((artifact) => artifact.parts), last].map(visibleTextOf);
   return sections.filter((text) => text !== "").join("\n\n");

@@ -183,6 +183,15 @@ describe("for the phone", () => {
     expect(resultsOf(render([{ message }])).slice(2)).toEqual([artifact("a-2", text("Hi."), false), DONE]);
   });
 
+  it.each(["phone", "spec"] as const)("messages of the work are the answer if there is no other (%s)", (mode) => {
+    const work = [status("TASK_STATE_WORKING", "It is"), status("TASK_STATE_WORKING", " 330 m.")];
+    for (const state of ["TASK_STATE_COMPLETED", "TASK_STATE_INPUT_REQUIRED"] as const) {
+      expect(JSON.stringify(resultsOf(render([...work, status(state)], { mode })).slice(-2))).toContain("It is 330 m.");
+    }
+    const shown = resultsOf(render([...work, chunk("x", "330 m"), COMPLETED], { mode }));
+    expect(JSON.stringify(shown.slice(-2))).not.toContain("It is 330 m.");
+  });
+
   it("the message of a task's end is text after the rest", () => {
     const frames = render([chunk("x", "one"), status("TASK_STATE_COMPLETED", "Done.")]);
     expect(resultsOf(frames).slice(-2)).toEqual([artifact("a-3", text("one\n\nDone."), false), DONE]);

@@ -3,6 +3,7 @@
  * frame with `final`, after which nothing is sent. Pure except for the injected ids.
  */
 
+import { TurnAnswer } from "../../../model/answer.ts";
 import type { ProtocolError } from "../../../model/errors.ts";
 import type { StreamEvent } from "../../../model/event.ts";
 import { isObject, type JsonValue } from "../../../model/json.ts";
@@ -50,6 +51,7 @@ export class Renderer {
   readonly #options: RenderOptions;
   readonly #mode: ModeRenderer;
   #phase: "silent" | "working" | "asking" | "ended" = "silent";
+  readonly #answer = new TurnAnswer();
 
   constructor(options: RenderOptions) {
     this.#options = options;
@@ -83,6 +85,7 @@ export class Renderer {
       } else if ("task" in event) {
         loseUpdateMetadata(event.task, "task", out);
         for (const artifact of event.task.artifacts ?? []) this.#artifact({ artifact, lastChunk: true }, out);
+        this.#answer.begin(event.task);
         this.#status(event.task.status, out);
       } else this.#end("completed", event.message.parts, SUCCESS, out);
     });
@@ -130,10 +133,13 @@ export class Renderer {
     const { description, extensions, metadata, name } = update.artifact;
     if (name ?? description ?? extensions ?? metadata) out.losses.push(toLoss(LOSSES.artifactMembers, "artifact"));
     this.#mode.artifact(update, out);
+    this.#answer.addArtifact(update.artifact);
   }
 
-  #status({ message, state }: TaskStatus, out: RenderOutput): void {
+  #status(status: TaskStatus, out: RenderOutput): void {
     const { language } = this.#options;
+    const { state } = status;
+    const message = this.#answer.messageOf(status);
     const parts = message && translateStatus(message, language);
     switch (state) {
       case "TASK_STATE_SUBMITTED":

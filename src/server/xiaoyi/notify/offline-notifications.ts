@@ -163,7 +163,7 @@ export class PhoneNotifications implements OfflineNotifications {
     const call = { caller, tenant: "", extensions: [], dialect: entry.dialect };
     try {
       const service = host().agents.get(entry.agent);
-      const task = await service?.dispatch({ kind: "get", id: pushDataId, historyLength: 0 }, call);
+      const task = await service?.dispatch({ kind: "get", id: pushDataId }, call);
       if (task === undefined) return undefined;
       // The platform can read the answers of its own tasks only, not others of the same owner.
       const origin = await service?.originOf(task.id, caller);
