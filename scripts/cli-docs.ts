@@ -57,7 +57,9 @@ function conventions(): string {
 - Only logins are remembered between runs: every answer includes its task, context and state, and the command to continue with.
 - \`auth login\` stores credentials in \`$XDG_STATE_HOME/dragoman/credentials\` (\`~/.local/state/…\`), readable only by their owner. Every
   command with \`-a\` uses them, renews them in time and sends them only to the origin of the card; \`--bearer\` and \`--api-key\` take
-  precedence.
+  precedence. A login is for one agent, by the URL of its card: others of the same host do not get it, unless \`auth login --share\`
+  was given and their cards name the same authorization server. Logins that an earlier version stored for a whole host are used only
+  for the agent at its root and for its registry.
 - Ctrl-C stops waiting, not the task; a second Ctrl-C exits immediately.
 
 | exit code | meaning |

@@ -223,7 +223,11 @@ function declareLogin(login: Command, run: RunCommand): void {
     .option("--scopes <scopes>", "scopes to ask for (default: those the card requires); may be repeated", collect)
     .option("--resource <uri>", "resource that the token is for, with servers that ask for it (RFC 8707)")
     .option("--issuer <url>", "the only authorization server to accept")
-    .option("--redirect-port <port>", "port the browser comes back to (default: any free one)");
+    .option("--redirect-port <port>", "port the browser comes back to (default: any free one)")
+    .option(
+      "--share",
+      "use the login also for other agents of this host whose cards name the same authorization server",
+    );
   addAgentOptions(login);
   login.action(run(async () => (await import("./commands/auth-login.ts")).authLogin));
   addExamples(login, [

@@ -231,6 +231,22 @@ describe("auth login", () => {
     expect(named).toMatchObject({ code: 3, stderr: expect.not.stringContaining("private network") });
   });
 
+  it("is for one agent of a host, and for others only if it is shared and their issuer is the same", async () => {
+    const other = `${agent.url}/agents/who`;
+    const whoElse = () => cli(["send", "-a", other, "hello"]);
+    await cli(["auth", "login", "-a", agent.url, "--scheme", "header", "--secret-stdin"], KEY);
+    expect((await who()).stdout).toContain("You are key.");
+    expect(await whoElse()).toMatchObject({ code: 4, stderr: expect.stringContaining(`auth login -a ${other}`) });
+    const share = ["auth", "login", "-a", agent.url, "--share"];
+    expect(await cli([...share, "--scheme", "header"])).toMatchObject({ code: 2 });
+    const tokens = ["--client-id", JOB.id, "--flow", "client-credentials", "--client-secret-stdin", "--scopes", SCOPE];
+    await cli([...share, ...tokens], JOB.secret);
+    expect((await whoElse()).stdout).toContain(`You are ${JOB.id}`);
+    const openIdConnectUrl = "https://elsewhere.example/.well-known/openid-configuration";
+    agent.card = { securitySchemes: { id: { openIdConnectSecurityScheme: { openIdConnectUrl } } } };
+    expect(await whoElse()).toMatchObject({ code: 4 });
+  });
+
   it("gives the credentials to no other origin than the card's, unless that is configured", async () => {
     const other = await startGuardedAgent({
       authenticate: ({ "x-agent-key": key }) => {

@@ -92,8 +92,10 @@ export type StoredCredential =
 
 /** What is known for one agent: a credential for each of its security schemes, by the scheme's name. */
 export interface AgentCredentials {
-  /** Origin of the agent's card. */
+  /** URL of the agent: that of its card, without the well-known path. */
   readonly agent: string;
+  /** The person who logged in wants it used for other agents of the same origin that name the same issuer. */
+  readonly shared?: boolean;
   /** Further origins the person who logged in allowed. */
   readonly origins: readonly string[];
   readonly schemes: Readonly<Record<string, StoredCredential>>;

@@ -3,7 +3,7 @@
 import type { AgentCard } from "../../model/card.ts";
 import { isObject, type JsonObject } from "../../model/json.ts";
 import { canParseUrl } from "../../model/url.ts";
-import { type ApiKeyScheme, GRANTS, type Grant, KEY_LOCATIONS, LoginError } from "./contract.ts";
+import { type ApiKeyScheme, GRANTS, type Grant, KEY_LOCATIONS, LoginError, type OAuthCredential } from "./contract.ts";
 
 /** Which of the agent's security schemes to use. */
 interface LoginPreference {
@@ -35,6 +35,18 @@ export function chooseStoredSchemes(card: AgentCard, known: ReadonlySet<string>)
   if (way !== undefined) return way.map(({ name }) => name);
   return Object.keys(card.securitySchemes ?? {}).filter((name) => known.has(name));
 }
+
+const WELL_KNOWN = /\/\.well-known\/(?:openid-configuration|oauth-authorization-server)/;
+
+/** The scheme is about tokens of the server that issued these. */
+export function isOfSameIssuer(scheme: Scheme, { issuer, tokenEndpoint }: OAuthCredential): boolean {
+  if (scheme.kind !== "oauth2" && scheme.kind !== "openid") return false;
+  const metadataUrl = scheme.kind === "openid" ? scheme.discoveryUrl : scheme.metadataUrl;
+  if (metadataUrl === undefined) return scheme.kind === "oauth2" && scheme.tokenUrl === tokenEndpoint;
+  return withoutSlash(metadataUrl.replace(WELL_KNOWN, "")) === withoutSlash(issuer);
+}
+
+const withoutSlash = (url: string): string => url.replace(/\/+$/, "");
 
 function findNamedScheme(
   card: AgentCard,

@@ -169,7 +169,8 @@ export function readAgentCredentials(value: unknown): AgentCredentials | undefin
     const credential = readCredential(stored);
     return credential === undefined ? [] : [[name, credential] as const];
   });
-  return { agent: value.agent, origins: stringsIn(value.origins), schemes: Object.fromEntries(schemes) };
+  const shared = value.shared === true && { shared: true };
+  return { agent: value.agent, ...shared, origins: stringsIn(value.origins), schemes: Object.fromEntries(schemes) };
 }
 
 function readCredential(value: unknown): StoredCredential | undefined {

@@ -15,7 +15,7 @@ import { canParseUrl } from "../../model/url.ts";
 import { CommandError, usageError } from "../errors.ts";
 import { ifGiven, readInteger } from "../flag-values.ts";
 import type { Output } from "../output.ts";
-import { agentOrigin, isLoopbackOrigin, openVault, untrustedOrigins } from "../session/credentials.ts";
+import { agentUrl, isLoopbackOrigin, openVault, untrustedOrigins } from "../session/credentials.ts";
 import { readStandardInput } from "../session/message-parts.ts";
 import { reportResult } from "../session/report.ts";
 import { type ClientFlags, resolveCard, type Session, withSession } from "../session/session.ts";
@@ -78,6 +78,7 @@ export interface AuthLoginFlags extends ClientFlags {
   readonly resource?: string;
   readonly issuer?: string;
   readonly redirectPort?: string;
+  readonly share?: boolean;
 }
 
 export function authLogin(output: Output, flags: AuthLoginFlags): Promise<void> {
@@ -89,13 +90,16 @@ export function authLogin(output: Output, flags: AuthLoginFlags): Promise<void> 
       reportResult(session, [], () => "");
       return;
     }
-    const agent = agentOrigin(found.url, found.card);
+    const agent = agentUrl(found.url, found.card);
     if (agent === undefined) throw usageError("The card contains no address to store credentials for.");
     const way = chooseLogin(found.card, {
       scheme: flags.scheme,
       grant: grantOf(flags),
       prepared: preparedKinds(session, flags),
     });
+    if (flags.share === true && !way.every(({ scheme: { kind } }) => kind === "oauth2" || kind === "openid")) {
+      throw usageError("--share needs a login at an authorization server: other credentials name no issuer.");
+    }
     if (allowsAnonymous(found.card)) output.info("The agent also serves callers who do not log in.");
     const obtained: (readonly [string, StoredCredential])[] = [];
     for (const named of way) obtained.push([named.name, await obtainCredential(session, flags, named, agent)]);
@@ -104,6 +108,7 @@ export function authLogin(output: Output, flags: AuthLoginFlags): Promise<void> 
     const origins = flags.credentialOrigin === undefined ? [] : credentialOrigin;
     const stored = await openVault(output).update(agent, (current) => ({
       agent,
+      ...((flags.share ?? current.shared) && { shared: true }),
       origins: [...new Set([...current.origins, ...origins])],
       schemes: { ...current.schemes, ...Object.fromEntries(obtained) },
     }));
@@ -238,7 +243,7 @@ async function obtainTokens(
     signal: stop.signal,
     now: Date.now,
     onServer: (issuer) => output.info(`Logging in at ${issuer}, which the agent's card names.`),
-    onAddress: (url) => output.info(`Open this address in a browser:\n${url}`),
+    onAddress: (url) => output.info(["Open this address in a browser:", url]),
     onCode: ({ completeUri, expiresInSeconds, userCode, verificationUri }) => {
       const within = `within ${Math.max(1, Math.floor(expiresInSeconds / 60))} min`;
       output.info(`Open ${verificationUri} in a browser and enter the code ${userCode} ${within}`);

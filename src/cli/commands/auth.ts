@@ -3,7 +3,7 @@ import { secretsOf } from "../../auth/login/stored-credentials.ts";
 import { CommandError, CommandExit, EXIT, usageError } from "../errors.ts";
 import type { Output } from "../output.ts";
 import { field } from "../render/text.ts";
-import { agentOrigin, credentialFolder, isLoopbackOrigin, openVault, originOfTarget } from "../session/credentials.ts";
+import { agentUrl, agentUrlOfTarget, credentialFolder, isLoopbackOrigin, openVault } from "../session/credentials.ts";
 import { reportResult } from "../session/report.ts";
 import { type ClientFlags, resolveCard, type Session, withSession } from "../session/session.ts";
 import { commandLine } from "../settings/read.ts";
@@ -69,7 +69,7 @@ export function renderCredential(view: CredentialView): string {
 export function authStatus(output: Output, flags: ClientFlags): Promise<void> {
   return withSession(flags, output, async (session) => {
     const { settings } = session;
-    const agent = settings.agentCard === undefined ? undefined : await requireAgentOrigin(session);
+    const agent = settings.agentCard === undefined ? undefined : await requireAgentUrl(session);
     const stored = (await openVault(output).list()).filter((one) => (agent ?? one.agent) === one.agent);
     const views = stored.flatMap((one) =>
       Object.entries(one.schemes).map(([name, credential]) =>
@@ -97,7 +97,7 @@ export interface AuthLogoutFlags extends ClientFlags {
 export function authLogout(output: Output, flags: AuthLogoutFlags): Promise<void> {
   return withSession(flags, output, async (session) => {
     const vault = openVault(output);
-    const agent = flags.all === true ? undefined : await requireAgentOrigin(session);
+    const agent = flags.all === true ? undefined : await requireAgentUrl(session);
     const stored = (await vault.list()).filter((one) => (agent ?? one.agent) === one.agent);
     const removed: { readonly agent: string; readonly scheme: string; readonly revoked: boolean | null }[] = [];
     for (const credentials of stored) {
@@ -121,13 +121,13 @@ export function authLogout(output: Output, flags: AuthLogoutFlags): Promise<void
 }
 
 /** Derived from the address alone if possible: logging out must not require that the agent still exists. */
-async function requireAgentOrigin(session: Session): Promise<string> {
+async function requireAgentUrl(session: Session): Promise<string> {
   const { agentCard } = session.settings;
   if (agentCard === undefined) throw usageError("The agent is missing.", "Set -a/--agent-card, or use --all.");
-  const origin = originOfTarget(agentCard);
-  if (origin !== undefined) return origin;
+  const known = agentUrlOfTarget(agentCard);
+  if (known !== undefined) return known;
   const { card, url } = await resolveCard(session);
-  const found = agentOrigin(url, card);
+  const found = agentUrl(url, card);
   if (found === undefined) throw usageError("The card contains no address.");
   return found;
 }

@@ -35,7 +35,7 @@ import type { Output } from "../output.ts";
 import { table } from "../render/text.ts";
 import { canonicalBinding } from "../session/choose-interfaces.ts";
 import {
-  agentOrigin,
+  agentUrl,
   attachCredentials,
   type Credentials,
   isCredentialName,
@@ -219,7 +219,7 @@ async function findLogin(
   session: Session,
   { card, url }: FetchedCard,
 ): Promise<Omit<Credentials, "notes"> | undefined> {
-  const stored = await findStoredLogin(session, agentOrigin(url, card), card);
+  const stored = await findStoredLogin(session, agentUrl(url, card), card);
   if (stored === undefined) return undefined;
   if (untrustedOrigins(card, url, allowedOrigins(session.settings, stored)).length > 0) {
     session.output.warn("The card names other origins than its own; the login is not used.");

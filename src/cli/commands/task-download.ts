@@ -12,7 +12,7 @@ import { CommandError, usageError } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
 import { prettyJson, renderTaskIds } from "../render/task.ts";
 import { field } from "../render/text.ts";
-import { agentOrigin } from "../session/credentials.ts";
+import { agentUrl } from "../session/credentials.ts";
 import { jsonLayout } from "../session/report.ts";
 import { type ClientFlags, openAgent, type Session, withSession } from "../session/session.ts";
 import { requireTaskId } from "./task.ts";
@@ -113,8 +113,8 @@ function allowedHosts({ allowHost = [] }: TaskDownloadFlags): readonly string[] 
  */
 async function createLinkFetch(session: Session, card: AgentCard, hosts: readonly string[]): Promise<LinkFetch> {
   const { createGuardedFetch } = await import("../../auth/guarded-fetch/guarded-fetch.ts");
-  const origin = agentOrigin(session.cardUrl, card);
-  const own = origin === undefined ? [] : [new URL(origin).hostname];
+  const agent = agentUrl(session.cardUrl, card);
+  const own = agent === undefined ? [] : [new URL(agent).hostname];
   const guarded = createGuardedFetch({
     allow: [...own, ...hosts],
     maxBytes: MAX_FETCH_BYTES,

@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import type { AgentCredentials, CredentialProvider, CredentialVault } from "../../auth/login/contract.ts";
 import { createFileVault } from "../../auth/login/file-vault.ts";
-import { chooseStoredSchemes, readScheme } from "../../auth/login/security-schemes.ts";
+import { chooseStoredSchemes, isOfSameIssuer, readScheme } from "../../auth/login/security-schemes.ts";
 import { createStoredProvider } from "../../auth/login/stored-credentials.ts";
 import { locateCard } from "../../client/card/addresses.ts";
 import { createCredentialGate } from "../../client/transport/credential-origins.ts";
@@ -35,20 +35,29 @@ export function openVault(output: Output): CredentialVault {
   });
 }
 
-/** The origin under which an agent's credentials are stored: that of its card, or of its first interface for a file. */
-export function agentOrigin(cardUrl: string | undefined, card: AgentCard): string | undefined {
-  if (cardUrl !== undefined && /^https?:/i.test(cardUrl)) return new URL(cardUrl).origin;
+/**
+ * The URL under which an agent's credentials are stored: one host may serve agents of different people, so it is that of
+ * the agent, from its card, or from its first interface for a file.
+ */
+export function agentUrl(cardUrl: string | undefined, card: AgentCard): string | undefined {
+  if (cardUrl !== undefined && /^https?:/i.test(cardUrl)) return withoutCardPath(cardUrl);
   const [first] = card.supportedInterfaces;
   if (first === undefined) return undefined;
-  if (/^https?:/i.test(first.url) && canParseUrl(first.url)) return new URL(first.url).origin;
+  if (/^https?:/i.test(first.url) && canParseUrl(first.url)) return withoutCardPath(first.url);
   const address = parseGrpcAddress(first.url);
   return address && new URL(`${address.secure ? "https" : "http"}://${address.authority}`).origin;
 }
 
-/** The same from the command line argument, if it contains the origin. */
-export function originOfTarget(target: string): string | undefined {
+/** The same from the command line argument, if it contains the URL. */
+export function agentUrlOfTarget(target: string): string | undefined {
   const place = locateCard(target);
-  return place.kind === "web" ? new URL(place.urls[0]).origin : undefined;
+  return place.kind === "web" ? withoutCardPath(place.urls[0]) : undefined;
+}
+
+/** `https://host/agents/one` for each of its usual cards; `https://host` for those of the host itself. */
+function withoutCardPath(url: string): string {
+  const { origin, pathname, search } = new URL(url);
+  return `${origin}${pathname.replace(/\/\.well-known\/agent(?:-card)?\.json$/, "").replace(/\/+$/, "")}${search}`;
 }
 
 /** Origins of the card's interfaces to which credentials are not sent. */
@@ -75,38 +84,59 @@ export interface StoredLogin {
   readonly origins: readonly string[];
 }
 
-/** Undefined if no stored credential fits the agent. Without a card, all credentials of the origin fit. */
+/** Undefined if no stored credential fits the agent. Without a card, all credentials of the agent fit. */
 export async function loadStoredLogin(
   output: Output,
-  origin: string | undefined,
+  agent: string | undefined,
   card: AgentCard | undefined,
 ): Promise<StoredLogin | undefined> {
-  if (origin === undefined) return undefined;
+  if (agent === undefined) return undefined;
   const vault = openVault(output);
-  const known: AgentCredentials | undefined = await vault.read(origin);
-  if (known === undefined) return undefined;
-  const names = new Set(Object.keys(known.schemes).filter((name) => fitsScheme(known, name, card)));
+  const known: AgentCredentials | undefined = await vault.read(agent);
+  const names = new Set(Object.keys(known?.schemes ?? {}).filter((name) => fitsScheme(known, name, card)));
   const schemes = card === undefined ? [...names] : chooseStoredSchemes(card, names);
-  if (schemes.length === 0) return undefined;
+  const own = known !== undefined && schemes.length > 0 ? { known, schemes, origins: known.origins } : undefined;
+  const found = own ?? (card && findSharedLogin(await vault.list(), agent, card));
+  if (found === undefined) return undefined;
   const provider = createStoredProvider({
     vault,
-    known,
-    schemes,
+    known: found.known,
+    schemes: found.schemes,
     now: Date.now,
-    allowLoopback: isLoopbackOrigin(origin),
+    allowLoopback: isLoopbackOrigin(agent),
     onSecret: (secret) => output.addSecret(secret),
   });
   // The file may have been edited by hand: entries that are not origins are ignored.
-  const origins = known.origins.filter((text) => canParseUrl(text) && /^https?:/i.test(text));
-  return { provider, schemes, origins };
+  const origins = found.origins.filter((text) => canParseUrl(text) && /^https?:/i.test(text));
+  return { provider, schemes: found.schemes, origins };
+}
+
+/** A login for another agent of the origin that may be used for this one: the user said so, and the issuer is the same. */
+function findSharedLogin(all: readonly AgentCredentials[], agent: string, card: AgentCard) {
+  const { origin } = new URL(agent);
+  for (const known of all) {
+    if (known.shared !== true || !canParseUrl(known.agent) || new URL(known.agent).origin !== origin) continue;
+    const stored = Object.entries(known.schemes);
+    // By the names in this card, which may be others.
+    const byName = new Map(
+      Object.entries(card.securitySchemes ?? {}).flatMap(([name, declared]) => {
+        const scheme = readScheme(declared);
+        const same = stored.find(([, credential]) => credential.kind === "oauth" && isOfSameIssuer(scheme, credential));
+        return same === undefined ? [] : [[name, same[0]] as const];
+      }),
+    );
+    const schemes = chooseStoredSchemes(card, new Set(byName.keys())).flatMap((name) => byName.get(name) ?? []);
+    if (schemes.length > 0) return { known, schemes: [...new Set(schemes)], origins: [] };
+  }
+  return undefined;
 }
 
 /** A scheme of the same name may have become one of another kind since the login. */
-function fitsScheme({ schemes }: AgentCredentials, name: string, card: AgentCard | undefined): boolean {
+function fitsScheme(known: AgentCredentials | undefined, name: string, card: AgentCard | undefined): boolean {
   const declared = card?.securitySchemes?.[name];
   if (declared === undefined) return true;
   const { kind } = readScheme(declared);
-  const stored = schemes[name]?.kind;
+  const stored = known?.schemes[name]?.kind;
   if (stored === "oauth" || stored === "bearer") return acceptsBearer(declared);
   return stored === kind;
 }

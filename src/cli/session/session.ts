@@ -26,13 +26,13 @@ import {
   undeclaredExtensions,
 } from "./connect-options.ts";
 import {
-  agentOrigin,
+  agentUrl,
+  agentUrlOfTarget,
   attachCredentials,
   type Credentials,
   fetchWithQuery,
   hasCredentials,
   loadStoredLogin,
-  originOfTarget,
   type StoredLogin,
 } from "./credentials.ts";
 import { explainError } from "./explain-error.ts";
@@ -129,7 +129,7 @@ export async function resolveCard(session: Session): Promise<FetchedCard> {
   const { fetchCard } = await import("../../client/index.ts");
   const read = async (target: string) => {
     session.tls = tls && (mayPresentCertificate(settings, target) ? tls : withoutCertificate(tls));
-    const stored = await findStoredLogin(session, originOfTarget(target), undefined);
+    const stored = await findStoredLogin(session, agentUrlOfTarget(target), undefined);
     return fetchCard(target, {
       signal: stop.signal,
       retry: { attempts: 2, baseMs: 200, capMs: 1000 },
@@ -214,7 +214,7 @@ export async function connectTo(
   }
   const credentials = attachCredentials(card, settings);
   for (const note of credentials.notes) output.info(note);
-  const stored = await findStoredLogin(session, agentOrigin(session.cardUrl, card), card);
+  const stored = await findStoredLogin(session, agentUrl(session.cardUrl, card), card);
   session.usesLogin = stored !== undefined;
   if (stored !== undefined) debug(`Using the login for ${stored.schemes.join(", ")}`);
   const { connect } = await import("../../client/index.ts");
@@ -271,11 +271,11 @@ function createNoticeHandler({ output, progress, settings }: Session): (notice: 
 /** A credential in the settings takes precedence over a login. */
 export function findStoredLogin(
   { output, settings }: Session,
-  origin: string | undefined,
+  agent: string | undefined,
   card: AgentCard | undefined,
 ): Promise<StoredLogin | undefined> {
   const isGiven = (settings.bearer ?? settings.apiKey ?? settings.keys) !== undefined;
-  return isGiven ? Promise.resolve(undefined) : loadStoredLogin(output, origin, card);
+  return isGiven ? Promise.resolve(undefined) : loadStoredLogin(output, agent, card);
 }
 
 /** Origins besides the card's to which credentials may be sent: from the settings, and from the login. */

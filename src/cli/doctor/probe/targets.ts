@@ -9,7 +9,7 @@ import { mayCallGrpc, openRemote } from "../../../server/config/build-remote.ts"
 import type { DragomanConfig } from "../../../server/config/index.ts";
 import { isLoopback, LOOPBACK_TARGETS } from "../../../wire/loopback.ts";
 import type { Output } from "../../output.ts";
-import { agentOrigin, loadStoredLogin, originOfTarget } from "../../session/credentials.ts";
+import { agentUrl, agentUrlOfTarget, loadStoredLogin } from "../../session/credentials.ts";
 import type { ProbeTarget } from "./agent.ts";
 import type { ModelTarget } from "./model.ts";
 import { bareHost, type RegistryEntry } from "./registry.ts";
@@ -119,10 +119,10 @@ function grpcAuthority({ protocolBinding, url }: AgentInterface, cardUrl: string
   return parseGrpcAddress(url, { cardUrl })?.authority ?? "";
 }
 
-/** From `dragoman auth login`, which stores credentials by origin: none is sent to an agent that it was not made for. */
+/** From `dragoman auth login`, which stores credentials by agent: none is sent to an agent that it was not made for. */
 async function findLogin(output: Output, url: string | undefined, card: AgentCard | undefined) {
-  const origin = card === undefined ? url && originOfTarget(url) : agentOrigin(url, card);
-  const stored = await loadStoredLogin(output, origin, card);
+  const agent = card === undefined ? url && agentUrlOfTarget(url) : agentUrl(url, card);
+  const stored = await loadStoredLogin(output, agent, card);
   return stored && { credentials: stored.provider, credentialOrigins: stored.origins };
 }
 
