@@ -132,13 +132,24 @@ function linesOf({ rows }: OutputStream): number {
 
 /** The output of this process. A closed pipe (`| head`) ends the program without an error. */
 export function processOutput(): Output {
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on("error", (error: NodeJS.ErrnoException) => {
-      process.exit(error.code === "EPIPE" ? 0 : 1);
-    });
-  }
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", exitAtOutputError);
   return createOutput(process.stdout, process.stderr, process.env);
 }
+
+function exitAtOutputError(error: NodeJS.ErrnoException): void {
+  process.exit(error.code === "EPIPE" ? 0 : 1);
+}
+
+/** For servers, which continue when the disk that their output goes to is full, or when its reader has ended. */
+export function ignoreOutputErrors(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.off("error", exitAtOutputError);
+    stream.off("error", ignoreError);
+    stream.on("error", ignoreError);
+  }
+}
+
+function ignoreError(): void {}
 
 /** Wait until all output is flushed; exiting earlier would truncate what a pipe receives. */
 export async function flushProcessOutput(): Promise<void> {

@@ -19,6 +19,9 @@ import type { RegistryTarget } from "./registry/open-registry.ts";
 import { type DragomanServer, type ServeOptions, serve } from "./serve.ts";
 import { createWatchdog, type Watchdog } from "./watchdog.ts";
 
+/** Longer than tasks are given to end when the server is stopped. */
+const MAX_CLOSE_MS = 30_000;
+
 /**
  * A missing `await` in an agent must not abort the tasks of other agents: an unhandled rejection is only logged. After
  * an uncaught exception the state is unreliable, so the server is shut down gracefully. Returns a function that removes
@@ -31,6 +34,8 @@ function handleUncaughtErrors(log: Log, close: () => Promise<void>): () => void 
   const onException = (error: unknown) => {
     log.error({ err: error }, "An exception was not caught by anyone; the server is shut down.");
     process.exitCode = 1;
+    // Closing may be what fails: then other processes must not wait for this one, nor its port stay taken.
+    setTimeout(() => process.exit(1), MAX_CLOSE_MS).unref();
     close().then(
       () => process.exit(1),
       () => process.exit(1),

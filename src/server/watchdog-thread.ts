@@ -161,7 +161,11 @@ function write(level: number, name: string, msg: string, fields: Readonly<Record
     form === "json"
       ? JSON.stringify({ level, time, ...fields, msg })
       : `[${new Date(time).toTimeString().slice(0, 8)}] ${name}: ${msg} ${JSON.stringify(fields)}`;
-  writeSync(2, `${line}\n`);
+  try {
+    writeSync(2, `${line}\n`);
+  } catch {
+    // The disk is full, or no one reads it any more: that must not end the thread that ends a server that hangs.
+  }
 }
 
 function toPath(url: string): string {

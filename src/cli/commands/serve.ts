@@ -7,7 +7,7 @@ import type { DragomanConfig } from "../../server/config/index.ts";
 import type { DragomanServer } from "../../server/serve.ts";
 import { CommandError, CommandExit, EXIT, type ExitCode } from "../errors.ts";
 import { ifGiven, readHttpUrl, readInteger, readPort } from "../flag-values.ts";
-import type { Output } from "../output.ts";
+import { ignoreOutputErrors, type Output } from "../output.ts";
 import { quoteForShell, table } from "../render/text.ts";
 import { packageVersion } from "../version.ts";
 
@@ -134,6 +134,7 @@ async function untilClosed(
   close: (signal: NodeJS.Signals) => void,
   kill: () => void = () => {},
 ): Promise<void> {
+  ignoreOutputErrors();
   let stopping = false;
   const onSignal = (signal: NodeJS.Signals): void => {
     if (stopping) {
@@ -155,6 +156,7 @@ async function untilClosed(
 /** Serves on ports that another process holds, which also says when to stop: a terminal signals both. */
 async function runAsWorker(start: () => Promise<StartedServer>): Promise<void> {
   const { onStop, reportListening } = await import("../../server/workers/worker.ts");
+  ignoreOutputErrors();
   const ignore = () => {};
   for (const signal of SIGNALS) process.on(signal, ignore);
   const server = await start();
