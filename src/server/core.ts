@@ -148,6 +148,7 @@ async function openCore(
     engine,
     store,
     counters,
+    audit,
     authentication,
     connections: () => carriers?.states() ?? new Map(),
     upstreams: () => upstreams.statuses,

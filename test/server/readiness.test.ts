@@ -1,5 +1,6 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { createEchoAgent } from "../../src/agents/builtin.ts";
@@ -8,7 +9,8 @@ import { SILENT_LOG } from "../../src/model/ports.ts";
 import { openDriver, type SqliteDriver } from "../../src/store/sqlite/driver.ts";
 import { migrate } from "../../src/store/sqlite/schema.ts";
 import { createSqliteStore } from "../../src/store/sqlite/sqlite-store.ts";
-import { createFolder, startServer } from "../support/lifecycle.ts";
+import { CLI, cleanEnvironment } from "../built/cli.ts";
+import { createFolder, freePort, startServer } from "../support/lifecycle.ts";
 import { callRpc, sendRaw } from "../support/raw-http.ts";
 import { openSocket } from "../support/raw-socket.ts";
 import { userMessage } from "../support/wire-client.ts";
@@ -101,4 +103,67 @@ describe("a full disk", () => {
     const { tasks } = (await call(url, "ListTasks", {})).result;
     expect(tasks).toHaveLength(2);
   });
+});
+
+/** Every write to it fails as on a full disk. */
+const FULL_DISK = "/dev/full";
+
+describe("a full disk", () => {
+  test.each(["json", "pretty"])("that takes no output does not stop the server (%s)", async (form) => {
+    const folder = createFolder();
+    const port = await freePort();
+    const log = `{ level: debug, pretty: ${form === "pretty"} }`;
+    writeFileSync(
+      join(folder, "dragoman.yaml"),
+      `server: { port: ${port} }\nstore: "memory:"\nlog: ${log}\nagents: { echo: { use: echo } }\n`,
+    );
+    const full = openSync(FULL_DISK, "w");
+    const child = spawn(process.execPath, [CLI, "serve", "--grpc-port", "off"], {
+      cwd: folder,
+      env: cleanEnvironment(),
+      stdio: ["ignore", full, full],
+    });
+    closeSync(full);
+    const ended = once(child, "exit");
+    try {
+      const url = `http://127.0.0.1:${port}`;
+      await expect.poll(() => ask(url, "/readyz").catch(() => undefined), { timeout: 20_000 }).toBeDefined();
+      for (const text of ["one", "two", "three"]) {
+        expect(await call(`${url}/agents/echo`, "SendMessage", say(text))).toHaveProperty("result.task");
+      }
+      expect(await ask(url, "/readyz")).toEqual({ status: "ready" });
+    } finally {
+      child.kill("SIGTERM");
+    }
+    expect(await ended).toEqual([0, null]);
+  });
+
+  test("where a required audit log is makes the server not ready", async () => {
+    const { url } = await startServer({ agents, audit: { file: FULL_DISK, required: true } });
+    expect(await ask(url, "/readyz")).toEqual({ status: "ready" });
+    await call(`${url}/agents/echo`, "SendMessage", say("not recorded"));
+    const reason = "the audit log cannot be written";
+    await expect.poll(() => ask(url, "/readyz")).toEqual({ status: "not ready", reason });
+    const refused = await call(`${url}/agents/echo`, "SendMessage", say("refused"));
+    expect(refused).toMatchObject({ error: { message: "The server cannot record what it does." } });
+  });
+});
+
+test("metrics have the names and units that Prometheus wants", async () => {
+  const { url } = await startServer({ agents });
+  await call(`${url}/agents/echo`, "SendMessage", say("count this"));
+  const lines = (await sendRaw(url, { path: "/metrics" })).body.toString("utf8").trimEnd().split("\n");
+  const declared = lines.flatMap((line) => {
+    const [, name, type] = /^# TYPE (\S+) (\S+)$/.exec(line) ?? [];
+    return name === undefined ? [] : [[name, type] as const];
+  });
+  expect(declared.length).toBeGreaterThan(20);
+  for (const [name, type] of declared) {
+    expect(name).toMatch(/^dragoman_[a-z0-9_]+$/);
+    expect(name).not.toMatch(/milli|micro|_ms(_|$)|_(kb|mb|kib|mib)(_|$)/);
+    expect(name.endsWith("_total")).toBe(type === "counter");
+    expect(lines.some((line) => line.startsWith(`# HELP ${name} `))).toBe(true);
+  }
+  const count = lines.find((line) => line.startsWith("dragoman_commit_duration_seconds_count "));
+  expect(Number(count?.split(" ")[1])).toBeGreaterThan(0);
 });

@@ -1,11 +1,13 @@
 import type { UpstreamStatus } from "../../agents/remote/upstream-health.ts";
 import type { Engine } from "../../engine/engine.ts";
+import { ProtocolError } from "../../model/errors.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { CounterName, Meter } from "../../model/ports.ts";
 import { describeStoreError, type TaskStore } from "../../store/contract.ts";
 import { type FullReply, jsonReply, PRIVATE_NO_STORE, type RequestHead } from "../../wire/exchange.ts";
 import type { Authentication } from "../access/authentication.ts";
 import type { ByteBudgets } from "../access/byte-budgets.ts";
+import type { AuditLog } from "../audit/audit-log.ts";
 import type { Carriers } from "../carriers/carriers.ts";
 import { isWorker, shareMetrics } from "../workers/worker.ts";
 
@@ -60,7 +62,8 @@ export class Counters implements Meter {
   render(gauges: Readonly<Record<string, { readonly help: string; readonly value: number }>>): string {
     let text = "";
     for (const name of Object.keys(COUNTER_HELP) as CounterName[]) {
-      text += renderMetric(`dragoman_${name}_total`, "counter", COUNTER_HELP[name], this.#values.get(name) ?? 0);
+      if (name === "commit_milliseconds") text += this.#renderCommits();
+      else text += renderMetric(`dragoman_${name}_total`, "counter", COUNTER_HELP[name], this.#values.get(name) ?? 0);
     }
     text +=
       "# HELP dragoman_losses_total Values that a dialect could not express.\n# TYPE dragoman_losses_total counter\n";
@@ -73,6 +76,13 @@ export class Counters implements Meter {
     }
     return text;
   }
+
+  #renderCommits(): string {
+    const name = "dragoman_commit_duration_seconds";
+    const seconds = (this.#values.get("commit_milliseconds") ?? 0) / 1_000;
+    const comments = `# HELP ${name} ${COUNTER_HELP.commit_milliseconds}\n# TYPE ${name} summary\n`;
+    return `${comments}${name}_sum ${seconds}\n${name}_count ${this.#values.get("commits") ?? 0}\n`;
+  }
 }
 
 function renderMetric(name: string, type: string, help: string, value: number): string {
@@ -83,6 +93,7 @@ interface MonitoringOptions {
   readonly engine: Engine;
   readonly store: TaskStore;
   readonly counters: Counters;
+  readonly audit: Pick<AuditLog, "assertWritable"> | undefined;
   readonly authentication: Pick<Authentication, "guarded">;
   readonly connections: Carriers["states"];
   /** Remote agents by name. */
@@ -95,12 +106,14 @@ interface MonitoringOptions {
 
 /** Operational endpoints: liveness, readiness and metrics. Metrics are not public. */
 export function createMonitoringRoutes(options: MonitoringOptions) {
-  const { engine, store, counters, authentication, connections, upstreams, budgets, registered, isStarting } = options;
+  const { engine, store, counters, audit, authentication, connections } = options;
+  const { upstreams, budgets, registered, isStarting } = options;
   const alive = (): FullReply => jsonReply(200, '{"status":"ok"}');
   const ready = async (): Promise<FullReply> => {
     if (isStarting()) return notReady("the server is starting");
     if (engine.cluster.isCutOff) return notReady(describeStoreError(undefined));
     try {
+      audit?.assertWritable();
       await store.numbers([]);
       await store.checkWritable?.();
       // The server is ready all the same: its other agents work, and a restart would not help.
@@ -111,7 +124,7 @@ export function createMonitoringRoutes(options: MonitoringOptions) {
       };
       return jsonReply(200, JSON.stringify({ status: "ready", ...detail }));
     } catch (error) {
-      return notReady(describeStoreError(error));
+      return notReady(ProtocolError.is(error) ? "the audit log cannot be written" : describeStoreError(error));
     }
   };
   const ownMetrics = (): string => {

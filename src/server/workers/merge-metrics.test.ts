@@ -19,6 +19,12 @@ describe("metrics of several workers", () => {
     );
   });
 
+  it("adds up summaries", () => {
+    const summary = (sum: number, count: number) =>
+      `# HELP dragoman_commit_duration_seconds Time.\n# TYPE dragoman_commit_duration_seconds summary\ndragoman_commit_duration_seconds_sum ${sum}\ndragoman_commit_duration_seconds_count ${count}\n`;
+    expect(mergeMetrics([summary(0.5, 2), summary(1.5, 3)])).toBe(summary(2, 5));
+  });
+
   it("gives a single report back as it is", () => {
     fc.assert(
       fc.property(fc.nat(), fc.nat(), (tasks, agents) => {

@@ -17,7 +17,9 @@ export function mergeMetrics(texts: readonly string[]): string {
       if (end === -1) continue;
       const name = line.slice(0, end);
       const value = Number(line.slice(end + 1));
-      const metric = /^[^{\s]+/.exec(name)?.[0] ?? name;
+      const written = /^[^{\s]+/.exec(name)?.[0] ?? name;
+      const summarized = written.replace(/_(?:sum|count)$/, "");
+      const metric = comments.has(summarized) ? summarized : written;
       const values = series.get(metric) ?? new Map<string, number>();
       const before = values.get(name) ?? 0;
       values.set(name, SHARED.test(name) ? Math.max(before, value) : before + value);
