@@ -25,6 +25,10 @@ export class Recovery {
   #unsubscribe: (() => void) | undefined;
   #claiming: Promise<void> | undefined;
   #claimAgain = false;
+  #looking: Promise<void> | undefined;
+  #lookAgain = false;
+  /** Tasks whose cancellation is being looked up. */
+  readonly #checked = new Set<string>();
   #sweeping = false;
   /** No more tasks are taken up; heartbeats continue. */
   #leaving = false;
@@ -136,16 +140,45 @@ export class Recovery {
   /** Other nodes ask for something; what no wake-up announces is found by the next beat. */
   #wake(wakeup: Wakeup | "all"): void {
     if (wakeup === "all") {
-      this.#attempt(this.#beat().then(() => this.#lookForWork()));
+      this.#attempt(this.#lookSoon());
       return;
     }
-    if (wakeup.cancel !== undefined) this.#cancel(wakeup.cancel);
+    for (const id of wakeup.cancel ?? []) this.#attempt(this.#cancelIfRequested(id));
     if (wakeup.work !== true) return;
     for (const id of wakeup.log ?? []) {
       const live = this.#runner.get(id);
       if (live !== undefined) this.#attempt(this.#runner.tasks.catchUp(live));
     }
     this.#attempt(this.#claim());
+  }
+
+  /** One look at a time; whatever asks meanwhile gets another. */
+  #lookSoon(): Promise<void> {
+    this.#lookAgain = true;
+    this.#looking ??= this.#lookRounds().finally(() => {
+      this.#looking = undefined;
+    });
+    return this.#looking;
+  }
+
+  async #lookRounds(): Promise<void> {
+    while (this.#lookAgain && !this.#stopped) {
+      this.#lookAgain = false;
+      await this.#beat();
+      await this.#lookForWork();
+    }
+  }
+
+  /** A wake-up is a hint, and may come from anyone: what counts is what is stored. */
+  async #cancelIfRequested(id: string): Promise<void> {
+    if (this.#runner.get(id) === undefined || this.#checked.has(id)) return;
+    this.#checked.add(id);
+    try {
+      const head = await this.#context.store.head(id);
+      if (head?.cancelRequested === true) this.#cancel([id]);
+    } finally {
+      this.#checked.delete(id);
+    }
   }
 
   #attempt(work: Promise<void>): void {

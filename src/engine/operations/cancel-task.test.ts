@@ -32,6 +32,18 @@ describe("cancelling a task", () => {
     expect(logViolations(await harness.log(id), { ended: true })).toEqual([]);
   });
 
+  test("takes more than a wake-up, which anyone may have sent", async () => {
+    const harness = await Harness.start({ agent: obedient });
+    const { id } = await harness.begin("hello");
+    harness.store.wakeups.publish({ cancel: [id] });
+    await settle();
+    expect((await harness.get(id)).status.state).toBe("TASK_STATE_WORKING");
+    await harness.store.write([{ kind: "request-cancel", id }]);
+    harness.store.wakeups.publish({ cancel: [id] });
+    await settle();
+    expect(await harness.get(id)).toMatchObject(CANCELED);
+  });
+
   test("of an agent that throws when told ends as cancelled, not failed", async () => {
     const harness = await Harness.start({
       agent: agentOf(async function* (turn) {

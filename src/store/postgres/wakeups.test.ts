@@ -39,6 +39,13 @@ describe.runIf(hasPostgres())("wake-ups of nodes that share a PostgreSQL", () =>
     return { store, received };
   }
 
+  async function channelOf(url: string): Promise<string> {
+    const database = await openDatabase(url, { leaseMs: 3_000, log: SILENT_LOG });
+    const [row] = await database.query<{ value: string }>("SELECT value FROM @record WHERE space = 'wakeups'");
+    await database.close();
+    return row?.value ?? "none";
+  }
+
   /** In a schema whose name has to be quoted. */
   const nextUrl = () => server.url(`Wake "up" ${schemas++}`);
 
@@ -67,12 +74,43 @@ describe.runIf(hasPostgres())("wake-ups of nodes that share a PostgreSQL", () =>
     const url = nextUrl();
     const { store, received } = await open(url);
     received.length = 0;
-    const schema = new URL(url).searchParams.get("schema");
+    const channel = await channelOf(url);
     for (const payload of ["", "not JSON", "[]", '[1, {"log": 5}]', "null"]) {
-      await server.run(`SELECT pg_notify('${schema}', '${payload}')`);
+      await server.run(`SELECT pg_notify('${channel}', '${payload}')`);
     }
     await expect.poll(() => received).toEqual(["all", "all", "all", "all", "all"]);
     await accept(store, submit(uniqueId()));
+  });
+
+  it("go over a channel that only those know who can read the tables", async () => {
+    const [url, other] = [nextUrl(), nextUrl()];
+    const { received } = await open(url);
+    await open(other);
+    received.length = 0;
+    const schema = new URL(url).searchParams.get("schema");
+    await server.run(`SELECT pg_notify('${schema}', '[0, "all"]')`);
+    const channel = await channelOf(url);
+    expect(channel).toMatch(/^dragoman_[0-9a-f]{32}$/);
+    expect(await channelOf(other)).not.toBe(channel);
+    await server.run(`SELECT pg_notify('${channel}', '[0, {"log": ["last"]}]')`);
+    await expect.poll(() => received).toEqual([{ log: ["last"] }]);
+  });
+
+  it("are looked after once, and not followed one by one, when they are too many", async () => {
+    const url = nextUrl();
+    const { store, received } = await open(url);
+    received.length = 0;
+    const channel = await channelOf(url);
+    await server.run(
+      `SELECT pg_notify('${channel}', '[0, {"log": ["' || n || '"]}]') FROM generate_series(1, 50000) n`,
+    );
+    await expect.poll(() => received.at(-1)).toBe("all");
+    expect(received.length).toBeLessThan(10_000);
+    expect(received.filter((wakeup) => wakeup === "all").length).toBeLessThan(5);
+    const id = uniqueId();
+    await accept(store, submit(id));
+    store.wakeups.publish({ log: [id] });
+    expect(received.at(-1)).toEqual({ log: [id] });
   });
 
   it("do without a connection that listens: the node looks for changes itself", async () => {

@@ -1,4 +1,4 @@
-import { randomInt } from "node:crypto";
+import { randomBytes, randomInt } from "node:crypto";
 import type pg from "pg";
 import type { Clock, Log } from "../../model/ports.ts";
 import type { Wakeup, Wakeups } from "../contract.ts";
@@ -10,6 +10,10 @@ export const LOCK_CLASS = 0x6472676d;
 
 /** PostgreSQL aborts the whole statement at 8,000 bytes. */
 const MAX_PAYLOAD_BYTES = 7_900;
+/** More than nodes send by far, as each sends one at a time: who else sends is not followed, only looked after. */
+const MAX_NOTIFICATIONS = 1_000;
+const NOTIFICATIONS_MS = 100;
+const FLOOD_MS = 1_000;
 const MAX_RETRY_MS = 5_000;
 const LOG_EVERY_RETRIES = 60;
 const BACKEND = "SELECT pg_backend_pid() AS pid";
@@ -54,7 +58,7 @@ export function createPostgresWakeups({
   limitMs,
   onLockChanged,
 }: WakeupOptions): PostgresWakeups {
-  const { schema: channel } = database;
+  const findChannel = createChannelFinder(database);
   const place = listenUrl === undefined ? database.place : placeToListen(listenUrl);
   const unheard = listenUrl === undefined ? POOLED : ELSEWHERE;
   const lockKey = randomInt(1, 2 ** 31 - 1);
@@ -65,6 +69,9 @@ export function createPostgresWakeups({
   let closed = false;
   let retries = 0;
   let cancelTimer = () => {};
+  let notifications = 0;
+  let isFlooded = false;
+  let cancelCount = () => {};
   const poll = createPoll(database, clock, log, {
     isNeeded: () => started && !closed && client === undefined && listeners.size > 0,
     onChange: deliver,
@@ -85,9 +92,25 @@ export function createPostgresWakeups({
     return Buffer.byteLength(whole) <= MAX_PAYLOAD_BYTES ? whole : JSON.stringify([lockKey, "all"] satisfies Payload);
   };
 
-  const notifier = createNotifier(database, toPayload);
+  const notifier = createNotifier(database, findChannel, toPayload);
 
   function receive(payload: string): void {
+    if (isFlooded) return;
+    if (notifications++ === 0) {
+      cancelCount = clock.after(NOTIFICATIONS_MS, () => {
+        notifications = 0;
+      });
+    }
+    if (notifications > MAX_NOTIFICATIONS) {
+      isFlooded = true;
+      cancelCount();
+      cancelCount = clock.after(FLOOD_MS, () => {
+        isFlooded = false;
+        notifications = 0;
+        deliver("all");
+      });
+      return;
+    }
     const [from, wakeup] = parsePayload(payload);
     if (from !== lockKey && wakeup !== null) deliver(wakeup);
   }
@@ -106,7 +129,7 @@ export function createPostgresWakeups({
   }
 
   /** Without a session of its own, behind a pooler for example, notifications never arrive. */
-  async function checkSession(made: pg.Client): Promise<boolean> {
+  async function checkSession(made: pg.Client, channel: string): Promise<boolean> {
     const probe = toPayload(null);
     return new Promise((resolve) => {
       const cancel = clock.after(Math.min(limitMs, 2_000), () => resolve(false));
@@ -140,8 +163,9 @@ export function createPostgresWakeups({
     made.on("error", end);
     try {
       if (await isLent(made)) throw new Error(unheard);
+      const channel = await findChannel();
       await withLimit(made.query(`LISTEN ${quoteName(channel)}`));
-      if (!(await checkSession(made))) {
+      if (!(await checkSession(made, channel))) {
         await withLimit(made.query("UNLISTEN *"));
         throw new Error(unheard);
       }
@@ -227,6 +251,7 @@ export function createPostgresWakeups({
     async close() {
       closed = true;
       cancelTimer();
+      cancelCount();
       poll.stop();
       await notifier.close();
       const made = client;
@@ -239,8 +264,33 @@ export function createPostgresWakeups({
   };
 }
 
+/**
+ * Whoever may connect to the database may listen and notify there: the name of the channel is known only to those who
+ * can read the tables. It is kept as a record, so that nodes of an older version, which know another channel, can share
+ * the database meanwhile: what the two do not tell each other is found by looking.
+ */
+function createChannelFinder({ query }: Database): () => Promise<string> {
+  let known: string | undefined;
+  return async () => {
+    if (known !== undefined) return known;
+    const fresh = `dragoman_${randomBytes(16).toString("hex")}`;
+    const put = "INSERT INTO @record (space, key, value) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
+    await query(put, [...CHANNEL_RECORD, fresh]);
+    const get = "SELECT value FROM @record WHERE space = $1 AND key = $2";
+    const [row] = await query<{ value: string }>(get, [...CHANNEL_RECORD]);
+    known = row?.value;
+    return known ?? fresh;
+  };
+}
+
+const CHANNEL_RECORD = ["wakeups", "channel"] as const;
+
 /** One statement at a time; what is published meanwhile goes into the next. */
-function createNotifier({ query, schema }: Database, toPayload: (wakeup: Wakeup) => string) {
+function createNotifier(
+  { query }: Database,
+  findChannel: () => Promise<string>,
+  toPayload: (wakeup: Wakeup) => string,
+) {
   let waiting: Wakeup | undefined;
   let sending: Promise<void> | undefined;
 
@@ -249,7 +299,12 @@ function createNotifier({ query, schema }: Database, toPayload: (wakeup: Wakeup)
       const payload = toPayload(waiting);
       waiting = undefined;
       // A hint that is lost is found by those who look.
-      await query("SELECT pg_notify($1, $2)", [schema, payload]).catch(() => {});
+      await findChannel()
+        .then(
+          (channel) => query("SELECT pg_notify($1, $2)", [channel, payload]),
+          () => {},
+        )
+        .catch(() => {});
     }
     sending = undefined;
   }
