@@ -33,6 +33,17 @@ function nest(depth: number, key?: string): JsonObject {
 }
 
 describe("what a step returns", () => {
+  it("keeps no one else waiting, however long it takes to check", async () => {
+    let turns = 0;
+    const timer = setInterval(() => turns++, 5);
+    const schema = { items: { pattern: "^(a+)+$" } };
+    const slow = Array.from({ length: 3 }, () => checkOutput(schema, [`${"a".repeat(40)}!`]));
+    expect(await Promise.all(slow)).toEqual([[TOO_SLOW], [TOO_SLOW], [TOO_SLOW]]);
+    clearInterval(timer);
+    expect(turns).toBeGreaterThan(20);
+    expect(await checkOutput(schema, ["aaa"])).toEqual([]);
+  });
+
   it("fits its schema", async () => {
     const value = { title: "Bees", sections: [{ title: "Hives", level: 1, more: true }] };
     expect(await checkOutput(OUTLINE, value)).toEqual([]);

@@ -1,22 +1,20 @@
 /**
  * JSON Schema 2020-12 for what a step returns. A keyword that would not be checked is refused when the file is read; the
- * data is checked by a library that interprets schemas and is loaded with the first of them.
+ * data is checked on a thread, by a library that interprets schemas.
  */
 
-import { createContext, Script } from "node:vm";
-import type { OutputUnit, Schema } from "@cfworker/json-schema";
+import type { OutputUnit } from "@cfworker/json-schema";
 import { z } from "zod";
-import { fieldsOf, isObject, type JsonObject, type JsonValue } from "../model/json.ts";
+import { isObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import { closestMatch } from "../model/suggestions.ts";
 import { type Finding, formatPath, type Path, toFindings } from "../yaml/problems.ts";
+import { checkOnThread } from "./check-thread.ts";
 
 const MAX_DEPTH = 200;
 /** Maps, lists and what is in them, of one result. */
 const MAX_VALUES = 200_000;
 /** Beyond so many the first problem is enough: each takes more space than the value it is about. */
 const MAX_VALUES_CHECKED_FULLY = 10_000;
-/** A pattern may backtrack, and a schema that refers to itself may branch, for longer than anyone waits. */
-const MAX_CHECK_MS = 1_000;
 const MAX_PROBLEMS = 10;
 /** Names of members come from the agent. */
 const MAX_PROBLEM_LENGTH = 300;
@@ -105,21 +103,14 @@ export async function checkOutput(schema: JsonObject, value: JsonValue | undefin
   if (value === undefined) return ["the step returned no data"];
   const count = countValues(value);
   if (count > MAX_VALUES) return [TOO_LARGE];
-  const { dereference, validate } = await import("@cfworker/json-schema");
-  // The library notes in a schema what its references stand for, and an id would change what they are relative to.
-  const { $id: _, ...own } = structuredClone(schema) as Schema;
-  try {
-    const { errors } = withinTime(() =>
-      validate(value, own, "2020-12", dereference(own), count > MAX_VALUES_CHECKED_FULLY),
-    );
-    return toProblems(errors).slice(0, MAX_PROBLEMS);
-  } catch (error) {
-    // The error of the script is none of this context, so its class says nothing.
-    if (fieldsOf(error).code === "ERR_SCRIPT_EXECUTION_TIMEOUT") return ["cannot be checked, it takes too long"];
-    // A schema that refers to itself at the same place exhausts the stack, as do many problems at once.
-    if (error instanceof RangeError) return [TOO_LARGE];
-    return [`cannot be checked: ${String(error).slice(0, MAX_PROBLEM_LENGTH)}`];
-  }
+  // An id would change what references are relative to.
+  const { $id: _, ...own } = schema;
+  const result = await checkOnThread(own, value, count > MAX_VALUES_CHECKED_FULLY);
+  if ("errors" in result) return toProblems(result.errors).slice(0, MAX_PROBLEMS);
+  if (result.failure === "time") return ["cannot be checked, it takes too long"];
+  // A schema that refers to itself at the same place exhausts the stack, as do many problems at once.
+  if (result.failure === "size") return [TOO_LARGE];
+  return [`cannot be checked: ${result.message.slice(0, MAX_PROBLEM_LENGTH)}`];
 }
 
 const TOO_LARGE = "cannot be checked, it is too large or nested too deeply";
@@ -134,21 +125,6 @@ function countValues(value: JsonValue, depth = 0): number {
     if (count > MAX_VALUES) break;
   }
   return count;
-}
-
-let sandbox: { run: (() => unknown) | undefined } | undefined;
-let script: Script | undefined;
-
-/** Only scripts have a time limit, which also ends a regular expression; so a script calls the function. */
-function withinTime<T>(run: () => T): T {
-  sandbox ??= createContext({ run: undefined }) as { run: (() => unknown) | undefined };
-  script ??= new Script("run()");
-  sandbox.run = run;
-  try {
-    return script.runInContext(sandbox, { timeout: MAX_CHECK_MS }) as T;
-  } finally {
-    sandbox.run = undefined;
-  }
 }
 
 /** Followed by what is wrong inside, which says it better. */
