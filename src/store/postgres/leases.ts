@@ -4,7 +4,7 @@ import { STATE_CLASS, TASK_STATES } from "../../model/task.ts";
 import type { Lease, StoreNode } from "../contract.ts";
 import { STATE_CODES, textOrNull, toText, unescapeText } from "../stored-text.ts";
 import type { Database } from "./connection.ts";
-import { HEAD_COLUMNS, type HeadRow, toHead } from "./reader.ts";
+import { HEAD_COLUMNS, type HeadRow, type Readable, toHead } from "./reader.ts";
 import { LOCK_CLASS } from "./wakeups.ts";
 
 const ACTIVE_CODES = TASK_STATES.filter((state) => STATE_CLASS[state] === "active").map((state) => STATE_CODES[state]);
@@ -56,7 +56,7 @@ interface LeaseParts {
 export type Leases = ReturnType<typeof createLeases>;
 
 /** Who runs what, by the clock of the database. */
-export function createLeases({ query }: Database, { lockKey }: LeaseParts) {
+export function createLeases({ query }: Database, { lockKey }: LeaseParts, readable: Readable) {
   const session = randomInt(MAX_SESSION);
   /** Nodes that the database knows. */
   const recorded = new Set<string>();
@@ -147,7 +147,10 @@ export function createLeases({ query }: Database, { lockKey }: LeaseParts) {
          ) SELECT ${HEAD_COLUMNS} FROM t JOIN @scope s ON s.id = t.scope ORDER BY t.seq`,
         [toText(node), agents.map(toText), max, ACTIVE_CODES],
       );
-      return rows.map((row) => ({ head: toHead(row), fence: row.fence }));
+      return rows.flatMap((row) => {
+        const head = readable(row.id, () => toHead(row));
+        return head === undefined ? [] : [{ head, fence: row.fence }];
+      });
     },
 
     /** The lock was lost or regained: a node that lives without it must not count as dead. */

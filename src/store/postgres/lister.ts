@@ -5,7 +5,7 @@ import { STATE_CODES, toText, unescapeText } from "../stored-text.ts";
 import type { Database } from "./connection.ts";
 import { COUNT_TASKS } from "./counters.ts";
 import { sqlStateOf } from "./errors.ts";
-import { type Reader, type TaskRow, toBareTask } from "./reader.ts";
+import { type Readable, type Reader, type TaskRow, toBareTask } from "./reader.ts";
 
 interface ListRow extends TaskRow {
   /** Null on the row of an empty page. */
@@ -30,6 +30,7 @@ export function createLister(
   { query }: Pick<Database, "query">,
   reader: Pick<Reader, "tasks">,
   findScope: (scope: Scope) => Promise<number | undefined>,
+  readable: Readable,
 ) {
   async function find(scope: number, asked: ListQuery): Promise<ListRow[]> {
     const view = asked.after?.view;
@@ -48,7 +49,9 @@ export function createLister(
   /** In the order of the page, and how many of those found are on it. */
   async function fill(found: readonly FoundRow[], asked: ListQuery) {
     const { artifacts, history, maxCharacters, state } = asked;
-    if (!artifacts && history <= 0) return takePage(found, maxCharacters, toBareTask);
+    if (!artifacts && history <= 0) {
+      return takePage(found, maxCharacters, (row) => readable(row.id, () => toBareTask(row)));
+    }
     const read: (Task | undefined)[] = [];
     for (const some of splitByBytes(found)) {
       const content = await reader.tasks(

@@ -1,12 +1,13 @@
 import { TaskFold } from "../../model/fold.ts";
-import type { JsonObject } from "../../model/json.ts";
+import { isObject, type JsonObject } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
+import type { Log } from "../../model/ports.ts";
 import type { Artifact, Task, TaskStatus } from "../../model/task.ts";
 import type { Cursor, CursorRead, Snapshot, SnapshotOptions, TaskHead } from "../contract.ts";
 import { StoreError } from "../errors.ts";
 import { ARTIFACTS_PART, MESSAGES_PER_PART, readNewestMessages } from "../history.ts";
 import { decodeSegment } from "../segment.ts";
-import { parseJson, toText, unescapeText } from "../stored-text.ts";
+import { parseJson, STATE_CODES, toText, unescapeText } from "../stored-text.ts";
 import type { Database } from "./connection.ts";
 
 /** How much of a task is read. */
@@ -118,12 +119,37 @@ interface EntriesRow {
   readonly body: string | null;
 }
 
+/** Runs what decodes one row of many; undefined if what is stored cannot be decoded, which is reported. */
+export type Readable = <T>(id: string, decode: () => T) => T | undefined;
+
+/** One row that was changed by hand, or damaged, must not keep the others from being read. */
+export function createReadable({ place }: Pick<Database, "place">, log: Log): Readable {
+  const reported = new Set<string>();
+  return (id, decode) => {
+    try {
+      return decode();
+    } catch (error) {
+      if (reported.size >= MAX_REPORTED) reported.clear();
+      if (!reported.has(id)) log.error({ err: error, place, task: id }, "Damaged in the task store and left out.");
+      reported.add(id);
+      return undefined;
+    }
+  };
+}
+
+const MAX_REPORTED = 1_000;
+
 /** Everything that is asked about tasks by their ids, one statement each. */
-export function createReader({ query }: Pick<Database, "query">) {
+export function createReader({ query }: Pick<Database, "query">, readable: Readable) {
   async function tasks(seqs: readonly number[], extent: Extent): Promise<Map<number, { task: Task; state: number }>> {
     const values = [extent.artifacts, toLimit(extent.history), NO_LIMIT, seqs];
     const rows = await query<ContentRow>(SELECT_TASKS, values);
-    return new Map(rows.map((row) => [row.seq, { task: contentToTask(row, extent), state: row.state }]));
+    const read = new Map<number, { task: Task; state: number }>();
+    for (const row of rows) {
+      const task = readable(row.id, () => contentToTask(row, extent));
+      if (task !== undefined) read.set(row.seq, { task, state: row.state });
+    }
+    return read;
   }
 
   return {
@@ -145,7 +171,7 @@ export function createReader({ query }: Pick<Database, "query">) {
       return row && { task: contentToTask(row, options), number: row.number };
     },
 
-    /** By their places in the table; those that are gone are left out. */
+    /** By their places in the table; those that are gone or cannot be read are left out. */
     tasks,
 
     async read(cursors: readonly Cursor[], limit: number): Promise<CursorRead[]> {
@@ -193,7 +219,7 @@ export function toHead(row: HeadRow): TaskHead {
     owner: unescapeText(row.owner),
     id: unescapeText(row.id),
     contextId: unescapeText(row.context),
-    status: parseJson(row.status) as TaskStatus,
+    status: parseStatus(row.status),
     number: row.number,
     floor: row.floor,
     fence: row.fence,
@@ -207,12 +233,18 @@ export function toHead(row: HeadRow): TaskHead {
   };
 }
 
+function parseStatus(text: string): TaskStatus {
+  const status = parseJson(text);
+  if (isObject(status) && Object.hasOwn(STATE_CODES, String(status.state))) return status as unknown as TaskStatus;
+  throw new StoreError("damaged", "A status has no state.");
+}
+
 /** The task without its artifacts and its history. */
 export function toBareTask({ id, context, status, metadata }: TaskRow): Task {
   return {
     id: unescapeText(id),
     contextId: unescapeText(context),
-    status: parseJson(status) as TaskStatus,
+    status: parseStatus(status),
     ...(metadata !== null && { metadata: parseJson(metadata) as JsonObject }),
   };
 }

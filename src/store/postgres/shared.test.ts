@@ -3,6 +3,7 @@ import { SILENT_LOG } from "../../model/ports.ts";
 import { systemClock } from "../../server/clock-and-ids.ts";
 import type { DeliveryClaim, TaskStore, Write, WriteResult } from "../contract.ts";
 import {
+  ALICE,
   accept,
   append,
   COMPLETED,
@@ -271,6 +272,27 @@ describe.runIf(hasPostgres())("nodes that share a schema", () => {
     const more = ids.map((id, at) => append(id, 1, [chunkEvent(id, [at < 5 ? large : { text: "a" }])]));
     await accept(two, ...more);
     expect(new Set(await one.numbers(ids))).toEqual(new Set([2]));
+  });
+
+  it("leave out of lists and claims what cannot be read", async () => {
+    const scope = { ...ALICE, owner: uniqueId("owner") };
+    const ids = Array.from({ length: 4 }, () => uniqueId());
+    await accept(one, ...ids.map((id) => submit(id, [], scope)));
+    const [, notJson, noStatus, noLog] = ids;
+    const schema = '"shared"';
+    await server.run(`UPDATE ${schema}.task SET status = '{"state"' WHERE id = '${notJson}'`);
+    await server.run(`UPDATE ${schema}.task SET status = '5' WHERE id = '${noStatus}'`);
+    await server.run(
+      `UPDATE ${schema}.segment SET body = '{"task": {}}' WHERE task = (SELECT seq FROM ${schema}.task WHERE id = '${noLog}')`,
+    );
+    const query = { ...scope, limit: 10, history: 0, artifacts: false };
+    expect((await one.list(query)).tasks.map(({ id }) => id).sort()).toEqual([ids[0], noLog].sort());
+    const whole = await one.list({ ...query, history: 10, artifacts: true });
+    expect(whole.tasks.map(({ id }) => id)).toContain(ids[0]);
+    expect(whole.tasks.map(({ id }) => id)).not.toContain(noLog);
+    const claimed = await two.claim(uniqueId("node"), [scope.agent], 1_000);
+    expect(claimed.map(({ head }) => head.id)).toEqual(expect.arrayContaining([ids[0], noLog]));
+    for (const id of ids) await server.run(`DELETE FROM ${schema}.task WHERE id = '${id}'`);
   });
 
   it("share a schema only within one cluster", async () => {
