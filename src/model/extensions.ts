@@ -31,6 +31,8 @@ export interface Hops {
   readonly hops: number;
   /** Who made those calls, the first one first. */
   readonly ancestors: readonly string[];
+  /** Names the first of those requests, for what all that follow from it share; absent in what a person asked for. */
+  readonly root?: string;
   /** When the caller gives up, in milliseconds since the epoch; absent if it waits until the task ends. */
   readonly deadline?: number;
 }
@@ -44,10 +46,11 @@ export function readHops(metadata: JsonObject | undefined): Hops {
   const value = metadata?.[EXTENSIONS.hops];
   if (value === undefined) return NO_HOPS;
   if (!isObject(value)) throw invalidParams(HOPS_FIELD, "must be an object with hops and ancestors");
-  const { hops = 0, ancestors = [] } = value;
+  const { hops = 0, ancestors = [], root } = value;
   if (!isCount(hops)) throw invalidParams(`${HOPS_FIELD}.hops`, "must be a number of calls");
   if (!isStringList(ancestors)) throw invalidParams(`${HOPS_FIELD}.ancestors`, "must be a list of strings");
-  return { hops, ancestors };
+  if (root !== undefined && typeof root !== "string") throw invalidParams(`${HOPS_FIELD}.root`, "must be a string");
+  return { hops, ancestors, ...(root !== undefined && { root }) };
 }
 
 /**
@@ -78,9 +81,9 @@ export function checkHopLimit({ hops, ancestors }: Hops, limit: number): void {
   );
 }
 
-/** What an agent passes on when it calls others. */
-export function addAncestor({ hops, ancestors }: Hops, self: string): Hops {
-  return { hops, ancestors: [...ancestors, self] };
+/** What an agent passes on when it calls others; `task` is the one that it works on. */
+export function addAncestor({ hops, ancestors, root }: Hops, self: string, task: string): Hops {
+  return { hops, ancestors: [...ancestors, self], root: root ?? task };
 }
 
 /** For calls that must have ended by then, or before if their caller gives up earlier. */
@@ -95,9 +98,10 @@ export function withHops(metadata: JsonObject | undefined, hops: Hops, now: numb
 }
 
 /** As another process receives them. */
-export function encodeHops({ hops, ancestors, deadline }: Hops, now: number): JsonObject {
-  if (deadline === undefined) return { hops, ancestors };
-  return { hops, ancestors, remainingMs: Math.max(0, Math.ceil(deadline - now)) };
+export function encodeHops({ hops, ancestors, root, deadline }: Hops, now: number): JsonObject {
+  const came = { hops, ancestors, ...(root !== undefined && { root }) };
+  if (deadline === undefined) return came;
+  return { ...came, remainingMs: Math.max(0, Math.ceil(deadline - now)) };
 }
 
 /** Metadata of a request without how it came here. */

@@ -118,7 +118,7 @@ describe("a chain of agents", () => {
       } catch (error) {
         return { calls, message: (error as Error).message };
       }
-      way = readHops(withHops(undefined, addAncestor(way, agents(calls)), NOW));
+      way = readHops(withHops(undefined, addAncestor(way, agents(calls), "task"), NOW));
     }
   }
 

@@ -107,10 +107,9 @@ export async function checkOutput(schema: JsonObject, value: JsonValue | undefin
   const { $id: _, ...own } = schema;
   const result = await checkOnThread(own, value, count > MAX_VALUES_CHECKED_FULLY);
   if ("errors" in result) return toProblems(result.errors).slice(0, MAX_PROBLEMS);
-  if (result.failure === "time") return ["cannot be checked, it takes too long"];
+  if ("message" in result) return [`cannot be checked: ${result.message.slice(0, MAX_PROBLEM_LENGTH)}`];
   // A schema that refers to itself at the same place exhausts the stack, as do many problems at once.
-  if (result.failure === "size") return [TOO_LARGE];
-  return [`cannot be checked: ${result.message.slice(0, MAX_PROBLEM_LENGTH)}`];
+  return [result.failure === "size" ? TOO_LARGE : "cannot be checked, it takes too long"];
 }
 
 const TOO_LARGE = "cannot be checked, it is too large or nested too deeply";

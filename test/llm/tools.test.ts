@@ -145,6 +145,20 @@ test("a model that does not stop calling fails the task", async () => {
   expect(reasonOf(task)).toBe("The language model called other agents more than 1 times.");
 });
 
+test("calls are limited over all agents that a message leads to", async () => {
+  const calls = (agent: string) => call(...Array.from({ length: 16 }, (_, at) => ask(`${at}`, "x", agent)));
+  const model = await startModel();
+  const agents = `${ECHO}\n  helper2: { llm: { baseUrl: "${model.baseUrl}", model: test, agents: [echo] } }`;
+  const { client } = await serveModel(model, { agents, llm: "agents: [helper2]" });
+  model.script(calls("helper2"));
+  for (let run = 0; run < 16; run++) model.script(calls("echo"), say("Done."));
+  model.script(say("All done."));
+  expect(textOfTask(await client.task("Go"))).toBe("All done.");
+  // The last run of the second agent may call no one any more: 16 runs and the calls of 15 of them are 256.
+  const refused = model.requests.map(({ body }) => JSON.stringify(body).split("No more calls are possible").length - 1);
+  expect(refused.filter((count) => count > 0)).toEqual([16]);
+});
+
 test("tokens of all requests together are limited", async () => {
   const model = await startModel(call(ask("a", "1")), say("Fine."));
   const { client } = await serveModel(model, { agents: ECHO, llm: "agents: [echo], maxTokens: 5" });

@@ -10,7 +10,7 @@ import { UnusableAnswerError } from "../collector.ts";
 import type { AgentDirectory, RunServices } from "../directory.ts";
 import type { AgentTurn } from "../turn.ts";
 import { type AgentAnswer, type AgentCall, createAgentTools, toToolResult } from "./agent-tools.ts";
-import { callAgent } from "./call-agent.ts";
+import { callAgent, takeCall } from "./call-agent.ts";
 import type { ChatMessage, ContentPart, ToolCall } from "./chat-codec.ts";
 import type { ChatModel } from "./chat-model.ts";
 import { recallConversation, rememberExchange } from "./conversations.ts";
@@ -212,13 +212,15 @@ class Answer {
     for (const [at, call] of calls.entries()) {
       const open = calls.slice(at);
       const isReply = at === 0 && reply !== undefined;
-      if (!isReply) await this.#save(open);
       const parsed = this.#parseCall(call);
       if ("problem" in parsed) {
         this.#rounds.push({ role: "tool", callId: call.id, content: parsed.problem });
         continue;
       }
-      if (!isReply) yield this.#turn.working(`${parsed.agent} …`);
+      if (!isReply) {
+        await this.#save(open);
+        yield this.#turn.working(`${parsed.agent} …`);
+      }
       const given = isReply ? { ...parsed, parts: reply } : parsed;
       const outcome = await this.#callAgent({ ...given, key: keyOf(this.#rounds), isReply });
       if (outcome.state === "TASK_STATE_INPUT_REQUIRED") {
@@ -233,7 +235,7 @@ class Answer {
   }
 
   #parseCall(call: ToolCall): ParsedCall {
-    if (this.#callCount() >= this.#chat.maxToolCalls) {
+    if (this.#callCount() >= this.#chat.maxToolCalls || !takeCall(this.#turn)) {
       return { problem: "No more calls are possible. Answer with what you know." };
     }
     return this.#tools?.parse(call) ?? { problem: "There are no tools." };

@@ -10,6 +10,26 @@ import { Collector } from "../collector.ts";
 import { type AgentDirectory, type CallableAgent, contextIdFor } from "../directory.ts";
 import type { AgentAnswer, AgentCall } from "./agent-tools.ts";
 
+/** Calls that models make for one request of a person, in all agents that it leads to: each may call others in turn. */
+const MAX_CALLS = 256;
+/** Requests that are remembered. */
+const MAX_REQUESTS = 10_000;
+
+const callsByRequest = new Map<string, number>();
+
+/** Counts a call that a model asks for; false if the request that led to it has had too many. */
+export function takeCall({ hops, task }: Pick<Turn, "hops" | "task">): boolean {
+  const root = hops.root ?? task.id;
+  const made = callsByRequest.get(root) ?? 0;
+  if (made >= MAX_CALLS) return false;
+  // At the end again: the oldest are forgotten first.
+  callsByRequest.delete(root);
+  callsByRequest.set(root, made + 1);
+  const [oldest] = callsByRequest.keys();
+  if (callsByRequest.size > MAX_REQUESTS && oldest !== undefined) callsByRequest.delete(oldest);
+  return true;
+}
+
 /** Sends a message to an agent as a task of its own and waits until that ends or asks for input. */
 export async function callAgent(call: AgentCall, turn: Turn, directory: AgentDirectory): Promise<AgentAnswer> {
   const { signal } = turn;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
-import { createThinkSplitter, createToolCallAssembler, decodeChunk } from "./chat-codec.ts";
+import { createThinkSplitter, createToolCallAssembler, decodeChunk, MAX_CALLS_OF_ANSWER } from "./chat-codec.ts";
 import { describeError } from "./decode-end.ts";
 
 describe("decodeChunk", () => {
@@ -66,6 +66,15 @@ describe("tool calls", () => {
   };
   const first = { id: "a", name: "echo", arguments: '{"text":"1"}' };
   const second = { id: "b", name: "echo", arguments: '{"text":"2"}' };
+
+  it("are refused above a number that no model needs", () => {
+    const assembler = createToolCallAssembler();
+    const toDelta = (index: number) => ({ index, id: `${index}`, name: "echo", arguments: "{}" });
+    for (let index = 0; index < MAX_CALLS_OF_ANSWER; index++) expect(assembler.add(toDelta(index))).toBe(true);
+    expect(assembler.add(toDelta(MAX_CALLS_OF_ANSWER))).toBe(false);
+    expect(assembler.add(toDelta(0))).toBe(true);
+    expect(assembler.toToolCalls()).toHaveLength(MAX_CALLS_OF_ANSWER);
+  });
 
   it("are joined by their index, however their pieces are mixed", () => {
     const calls = assemble(

@@ -144,6 +144,9 @@ function startsAnother(known: ToolCall & { readonly index: number | undefined },
   return delta.index === undefined || (known.arguments.endsWith("}") && parseJson(known.arguments) !== undefined);
 }
 
+/** Of one answer: more than models make by far, and few enough to look through for each delta. */
+export const MAX_CALLS_OF_ANSWER = 128;
+
 /** Assembles tool calls from deltas. */
 export function createToolCallAssembler() {
   const calls: { index: number | undefined; id: string; name: string; arguments: string }[] = [];
@@ -157,15 +160,18 @@ export function createToolCallAssembler() {
     get isEmpty(): boolean {
       return calls.length === 0;
     },
-    add(delta: ToolCallDelta): void {
+    /** False if there are too many. */
+    add(delta: ToolCallDelta): boolean {
       const known = find(delta);
       if (known === undefined || startsAnother(known, delta)) {
+        if (calls.length === MAX_CALLS_OF_ANSWER) return false;
         calls.push({ ...delta });
-        return;
+        return true;
       }
       known.id ||= delta.id;
       known.name ||= delta.name;
       known.arguments += delta.arguments;
+      return true;
     },
     /** Ids are made up where the server sent none. */
     toToolCalls: (): readonly ToolCall[] =>

@@ -6,6 +6,7 @@ import {
   createThinkSplitter,
   createToolCallAssembler,
   decodeChunk,
+  MAX_CALLS_OF_ANSWER,
   parseJson,
   type TokenUsage,
   type ToolCall,
@@ -99,7 +100,10 @@ function createAnswer(apiKey: string | undefined) {
     }
     const delta = decodeChunk(value);
     if (delta.error !== undefined) failure = toModelError({ ...delta.error, text: data }, apiKey);
-    if (!delta.isWhole || calls.isEmpty) for (const call of delta.toolCalls) calls.add(call);
+    if ((!delta.isWhole || calls.isEmpty) && !delta.toolCalls.every((call) => calls.add(call))) {
+      failure = new ModelError(statusText("modelTooManyCalls", MAX_CALLS_OF_ANSWER));
+      return NOTHING;
+    }
     finish = delta.finish ?? finish;
     usage = delta.usage ?? usage;
     const parts = delta.isWhole && hasText ? NOTHING : splitter.push(delta.text);

@@ -81,7 +81,7 @@ export class RunningTurn implements Turn {
   }
 
   get hops(): Hops {
-    const came = addAncestor(readHops(this.metadata), this.#context.toAgentId(this.#live.agent));
+    const came = addAncestor(readHops(this.metadata), this.#context.toAgentId(this.#live.agent), this.task.id);
     return limitHops(came, this.#deadline);
   }
 
