@@ -79,13 +79,14 @@ describe("the tarball", () => {
         "LICENSE",
         "README.md",
         "README.zh.md",
+        "SECURITY.md",
         "dist",
         "package.json",
         "proto",
         "schema",
       ]),
     );
-    const allowed = /^(dist|proto|schema)(\/|$)|^(CHANGELOG\.md|LICENSE|README(\.zh)?\.md|package\.json)$/;
+    const allowed = /^(dist|proto|schema)(\/|$)|^(CHANGELOG\.md|LICENSE|README(\.zh)?\.md|SECURITY\.md|package\.json)$/;
     expect(files.filter((file) => !allowed.test(file))).toEqual([]);
     expect(files.filter((file) => /\.test\.|fixtures|testing|contract-suite/.test(file))).toEqual([]);
   });
@@ -102,6 +103,19 @@ describe("the tarball", () => {
       expect(manifest.dependencies).not.toHaveProperty([name]);
     }
     expect(licences.filter((file) => !/copyright/i.test(readFileSync(join(unpacked, file), "utf8")))).toEqual([]);
+  });
+
+  it("lists the packages that are built in, with the versions that were", () => {
+    const sbom = JSON.parse(readFileSync(join(unpacked, "dist/sbom.cdx.json"), "utf8"));
+    expect(sbom).toMatchObject({ bomFormat: "CycloneDX", metadata: { component: { name: manifest.name } } });
+    const { packages } = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8"));
+    const listed: { name: string; version: string; purl: string }[] = sbom.components;
+    for (const { name, version, purl } of listed) {
+      expect([name, version]).toEqual([name, packages[`node_modules/${name}`].version]);
+      expect(purl).toBe(`pkg:npm/${name.replace("@", "%40")}@${version}`);
+    }
+    const licences = readdirSync(join(unpacked, "dist/licenses")).map((file) => file.replace(/\.txt$/, ""));
+    expect(listed.map(({ name }) => name.replace("/", "-")).sort()).toEqual(licences.sort());
   });
 
   it("is found in order by publint", async () => {

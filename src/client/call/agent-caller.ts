@@ -72,7 +72,9 @@ export function createAgentCaller({ setup, card, signal, hops }: AgentCallerOpti
   function hopsFor(options: CallerOptions): Hops | undefined {
     const came = options.hops ?? hops ?? currentHops();
     if (came === undefined || !endpoints.can.metadata) return undefined;
-    return knowsHops ? came : { ...came, ancestors: [], hops: Math.max(came.hops, came.ancestors.length - 1) };
+    if (knowsHops) return came;
+    const { root: _, ...rest } = came;
+    return { ...rest, ancestors: [], hops: Math.max(came.hops, came.ancestors.length - 1) };
   }
 
   async function request<O extends UnaryOperation>(
