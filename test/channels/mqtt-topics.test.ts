@@ -43,7 +43,8 @@ describe.runIf(hasServer("mosquitto"))("topics of MQTT", () => {
   it.each([
     ["@agent hello", ["agent"]],
     ["hello, @Agent!", ["agent"]],
-    ["agent: hello", []],
+    ["agent: hello", ["agent"]],
+    ["agent：写", ["agent"]],
     ["x@agent", []],
     ["@agent-two and @bob.b.", ["agent-two", "bob.b"]],
   ])("mentions in %j are %j", async (text, mentions) => {

@@ -84,6 +84,47 @@ describe("plain language", () => {
     expect(texts()).toEqual(["Hello", "Hello", "@agents: Hello", "写", "写", "写"]);
   });
 
+  test("is answered with text, without the data beside it; data alone is shown, and agents that accept it get both", async () => {
+    const outline = defineAgent({
+      name: "Outline",
+      description: "Has text and data.",
+      async *run(turn) {
+        const data = { data: { points: [1] } };
+        yield turn.artifact({ parts: turn.text === "data" ? [data] : [{ text: "1. Tea" }, data] });
+      },
+    });
+    await open({ agent: outline });
+    network.say(ALICE, "Tea", DIRECT);
+    network.say(ALICE, "data", DIRECT);
+    network.say(ALICE, "[A2A:task id=t1]\nTea");
+    network.say(ALICE, "[A2A:task id=t2 accept=json]\nTea");
+    await rest();
+    const block = '```json\n{\n  "points": [\n    1\n  ]\n}\n```';
+    expect(texts().filter((text) => !/A2A:(ack|status)/.test(text))).toEqual([
+      "1. Tea",
+      block,
+      "[A2A:result task=t1 state=completed]\n1. Tea",
+      `[A2A:result task=t2 state=completed]\n1. Tea\n${block}`,
+    ]);
+  });
+
+  test("is answered in pages where there are no files, and `more` shows the next one", async () => {
+    const rate = { posts: 2, perMs: 5_000 };
+    network = new MemoryNetwork({ clock, abilities: { lines: false, maxFileBytes: 0, edits: false, rate } });
+    await open({ agent: echo });
+    const lines = Array.from({ length: 9 }, (_, index) => `line ${index + 1}`);
+    const say = async (text: string) => {
+      network.say(ALICE, text, DIRECT);
+      await clock.advance(60_000);
+      return texts().splice(0);
+    };
+    const first = await say(lines.join("\n"));
+    expect(first).toEqual([...lines.slice(0, 4), "(5 more posts: write “more” to me.)"]);
+    expect((await say("more")).slice(5)).toEqual([...lines.slice(4, 8), "(1 more post: write “more” to me.)"]);
+    expect((await say("More!")).slice(10)).toEqual(["line 9"]);
+    expect((await say("more")).slice(11)).toEqual(["more"]);
+  });
+
   test("with nothing but a name is ignored", async () => {
     await open({ agent: echo });
     network.say(ALICE, "@agent", MENTION);

@@ -27,6 +27,8 @@ export interface KnownTask {
   readonly theirs?: string;
   /** Of the message that began it. */
   readonly fingerprint?: string;
+  /** The peer reads data beside text. */
+  readonly data?: boolean;
 }
 
 /** What was posted for a task. */
@@ -34,6 +36,8 @@ export interface Posted {
   readonly acknowledged?: boolean;
   /** The newest post that shows its state. */
   readonly status?: { readonly post: string; readonly content: string; readonly state: string };
+  /** Page of a long answer that was posted last. */
+  readonly page?: number;
 }
 
 export function placeOf({ room, sender, thread }: Post): Place {

@@ -15,6 +15,9 @@ const MAX_INLINE_BYTES = 32 * 1024;
 /** Around a name, in any network's form of a mention. */
 const MENTION_RESERVE = 8;
 
+/** Of a long answer to a person, where there are no files: posts that the network accepts in this time, at least three. */
+const PAGE_MS = 10_000;
+
 export function toDrafts(outgoing: Outgoing, network: ChannelAbilities, key: string): readonly PostDraft[] {
   const { to } = outgoing;
   const isHidden = network.hidesFilesFromBots === true && to.direct !== true && to.peer.bot !== false;
@@ -29,7 +32,8 @@ export function toDrafts(outgoing: Outgoing, network: ChannelAbilities, key: str
     singleLine: !abilities.lines,
     reserve: mentions === undefined ? 0 : Math.max(measure(to.peer.id), measure(to.peer.name)) + MENTION_RESERVE,
   };
-  const { texts, attached } = toTexts(content, rest, files, limit, key, abilities);
+  const { texts: all, attached } = toTexts(content, rest, files, limit, key, abilities);
+  const texts = typeof content === "string" ? pageOf(all, outgoing.page ?? 0, abilities) : all;
   return texts.map((text, index) => ({
     room: to.room,
     ...(to.thread !== undefined && { thread: to.thread }),
@@ -39,6 +43,15 @@ export function toDrafts(outgoing: Outgoing, network: ChannelAbilities, key: str
     ...(index === 0 && abilities.replies && to.replyTo !== undefined && { replyTo: to.replyTo }),
     ...(index === texts.length - 1 && attached.length > 0 && { files: attached }),
   }));
+}
+
+/** Empty after the last one. */
+function pageOf(texts: readonly string[], page: number, { rate }: ChannelAbilities): readonly string[] {
+  const size = Math.max(MAX_POSTS, Math.floor((rate.posts * PAGE_MS) / rate.perMs));
+  const end = (page + 1) * size;
+  const rest = texts.length - end;
+  if (rest <= 0) return texts.slice(page * size);
+  return [...texts.slice(page * size, end), `(${rest} more ${rest === 1 ? "post" : "posts"}: write “more” to me.)`];
 }
 
 function toTexts(

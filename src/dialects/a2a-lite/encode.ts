@@ -27,15 +27,19 @@ export function encodeMessage(message: Message, path: string, losses: Loss[]): C
   return encoder.content([encoder.encode(message.parts, path)]);
 }
 
-/** What a task has to show: its artifacts once it has ended, and the message of its status. */
-export function encodeOutcome(task: Task, losses: Loss[]): Content {
+/**
+ * What a task has to show: its artifacts once it has ended, and the message of its status. Without `data`, it is for
+ * people: of an artifact that has text, data is left out.
+ */
+export function encodeOutcome(task: Task, losses: Loss[], { data = true } = {}): Content {
   const { artifacts = [], metadata, status } = task;
   if (metadata !== undefined) losses.push(toLoss(LOSSES.taskMembers, "task.metadata"));
   const encoder = new PartEncoder(losses);
   const results = (isTerminal(status.state) ? artifacts : []).flatMap((artifact, index) => {
     const { description, extensions, metadata: more, name, parts } = artifact;
     const path = `task.artifacts[${index}]`;
-    const text = encoder.encode(parts, path);
+    const shown = data ? parts : encoder.withoutData(parts, path);
+    const text = encoder.encode(shown, path);
     if (description !== undefined || more !== undefined || extensions !== undefined) {
       losses.push(toLoss(LOSSES.artifactMembers, path));
     }
@@ -64,6 +68,13 @@ class PartEncoder {
 
   content(texts: readonly string[]): Content {
     return { body: texts.filter((text) => text !== "").join("\n\n"), files: this.#files };
+  }
+
+  withoutData(parts: readonly Part[], path: string): readonly Part[] {
+    const hasText = parts.some((part) => isTextPart(part) && part.text.trim() !== "");
+    if (!hasText || !parts.some(isDataPart)) return parts;
+    this.#lose("dataBesideText", path);
+    return parts.filter((part) => !isDataPart(part));
   }
 
   /** The text of the parts; their files are kept. */

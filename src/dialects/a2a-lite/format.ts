@@ -41,7 +41,7 @@ function parametersOf(message: LiteMessage): Readonly<Record<string, string | un
     case "card":
       return {};
     case "task":
-      return { id: message.id, skill: message.skill, priority: message.priority };
+      return { id: message.id, skill: message.skill, priority: message.priority, accept: message.accept };
     case "status":
       return { task: message.task, state: message.state, progress: message.progress, eta: message.eta };
     case "result":

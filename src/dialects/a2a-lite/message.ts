@@ -8,6 +8,9 @@ export const STATES = ["accepted", "working", "input-required", ...TERMINAL_STAT
 export type LiteState = (typeof STATES)[number];
 export type TerminalLiteState = (typeof TERMINAL_STATES)[number];
 
+/** `accept=` of a task whose sender reads data beside text. */
+export const ACCEPTS_DATA = "json";
+
 interface MessageFields {
   /** Natural language, without the marker and the announcements of attachments. */
   readonly body: string;
@@ -26,7 +29,13 @@ export type LiteMessage = MessageFields &
   (
     | { readonly type: "discover" }
     | { readonly type: "card" }
-    | { readonly type: "task"; readonly id: string; readonly skill?: string; readonly priority?: string }
+    | {
+        readonly type: "task";
+        readonly id: string;
+        readonly skill?: string;
+        readonly priority?: string;
+        readonly accept?: string;
+      }
     | {
         readonly type: "status";
         readonly task: string;
@@ -103,6 +112,10 @@ export interface Outgoing {
   readonly key?: string;
   /** Id of the post that this message replaces, where the channel can edit; else it is a new post. */
   readonly edits?: string;
+  /** It shows how far a task is: it is not posted if there is more to post than the network accepts. */
+  readonly progress?: boolean;
+  /** Of a long text, which page of posts; from 0. */
+  readonly page?: number;
 }
 
 /** Sends messages over whatever connection there is, in order and at the pace of the network. */

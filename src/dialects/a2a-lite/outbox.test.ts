@@ -59,6 +59,64 @@ test("posts in order and at the pace of the network, each room by itself", async
   expect(await Promise.all(sent)).toEqual(["p1", "p3", "p4", "p5", "p6"].map((id) => ({ id })));
 });
 
+const LINES = { lines: false, maxFileBytes: 0, text: { max: 40, unit: "bytes" } } as const;
+
+function about(type: "ack" | "result", task: string, body = "", peer = PEER): Outgoing {
+  const more = type === "ack" ? { type } : { type, state: "completed" as const, artifacts: [] };
+  const message = { ...more, task, body, attachments: [], others: {} };
+  return { to: { room: "lobby", peer, direct: true }, content: message };
+}
+
+test("what is short overtakes the rest of a long message, and participants take turns", async () => {
+  open({ ...LINES, text: { max: 80, unit: "bytes" }, rate: { posts: 1, perMs: 1_000 } });
+  const bob = { id: "u-bob", name: "bob" };
+  void outbox.send(about("result", "t1", "word ".repeat(30)));
+  void outbox.send(about("result", "t2", "word ".repeat(30), bob));
+  void outbox.send(about("ack", "t3"));
+  void outbox.send({ ...chat("hello"), to: { room: "lobby", peer: bob, direct: true } });
+  await clock.advance(20_000);
+  const seen = texts().map((text) => text.replace(/ state=completed mid=.* part=/, " ").replace(/\].*/, ""));
+  expect(seen.slice(0, 6)).toEqual([
+    "[A2A:result task=t1 1/8",
+    "[A2A:result task=t2 1/8",
+    "hello",
+    "[A2A:ack task=t3",
+    "[A2A:result task=t2 2/8",
+    "[A2A:result task=t1 2/8",
+  ]);
+  expect(seen).toHaveLength(18);
+});
+
+test("a result takes the place of what was to be posted before it, and statuses give way where the network refuses posts", async () => {
+  open();
+  network.failures.push(new ChannelError("rate-limited", "slow", { retryAfterMs: 1_000 }));
+  void outbox.send(chat("1"));
+  await settle();
+  const dropped = [status("10%"), status("20%", "t2")].map((one) =>
+    outbox.send(one).catch(({ code }: ChannelError) => code),
+  );
+  void outbox.send(about("ack", "t1"));
+  void outbox.send(about("result", "t1", "Done."));
+  await clock.advance(1_000);
+  expect(await Promise.all(dropped)).toEqual(["rate-limited", "rate-limited"]);
+  expect(texts()).toEqual(["1", "[A2A:result task=t1 state=completed]\nDone."]);
+});
+
+test("learns from refusals how often the network accepts a post", async () => {
+  network = new MemoryNetwork({ clock, bucket: { burst: 2, perSecond: 0.2 } });
+  channel = network.open(AGENT);
+  let attempts = 0;
+  const post: Channel["post"] = (draft) => {
+    attempts++;
+    return channel.post(draft);
+  };
+  outbox.attach({ ...channel, abilities: channel.abilities, post });
+  for (let count = 1; count <= 10; count++) void outbox.send(chat(`${count}`));
+  await clock.advance(40_000);
+  expect(texts()).toHaveLength(10);
+  expect(attempts).toBeLessThanOrEqual(12);
+});
+
 test("waits as long as the network asks it to", async () => {
   open();
   network.failures.push(new ChannelError("rate-limited", "slow", { retryAfterMs: 7_000 }));

@@ -4,6 +4,7 @@ import { withAnswer } from "../../model/answer.ts";
 import type { Loss } from "../../model/loss.ts";
 import { textOf } from "../../model/message.ts";
 import type { Task } from "../../model/task.ts";
+import type { KnownTask } from "./conversations.ts";
 import { encodeOutcome } from "./encode.ts";
 import type { LiteMessage, LiteState, Outgoing } from "./message.ts";
 import { isTerminalLiteState, toLiteState } from "./states.ts";
@@ -25,10 +26,14 @@ const TEXTS = {
   rejected: "I cannot do that.",
 } as const satisfies Record<LiteState, string>;
 
-/** How a task ended, or what it asks. `theirs`: the id by which the peer knows it; absent for plain language. */
-export function toOutcome(task: Task, theirs: string | undefined, losses: Loss[]): Pick<Outgoing, "content" | "files"> {
+/** How a task ended, or what it asks. Without `theirs` it was asked for in plain language. */
+export function toOutcome(
+  task: Task,
+  { data = false, theirs }: Pick<KnownTask, "data" | "theirs">,
+  losses: Loss[],
+): Pick<Outgoing, "content" | "files"> {
   const state = toLiteState(task.status.state, losses);
-  const { body, files } = encodeOutcome(withAnswer(task), losses);
+  const { body, files } = encodeOutcome(withAnswer(task), losses, { data });
   const isSilent = body === "" && files.length === 0;
   if (theirs === undefined) return { content: isSilent ? TEXTS[state] : body, files };
   if (!isTerminalLiteState(state)) {

@@ -10,7 +10,7 @@ import { type LiteMessage, type LiteType, type ParsedPost, type Piece, STATES, T
 const PARAMETERS = {
   discover: [],
   card: [],
-  task: ["id", "skill", "priority"],
+  task: ["id", "skill", "priority", "accept"],
   status: ["task", "state", "progress", "eta"],
   result: ["task", "state", "artifacts"],
   cancel: ["task", "reason"],
@@ -139,7 +139,8 @@ class Parameters {
         return { type };
       case "task": {
         const id = this.#id("id", "task");
-        return omitUndefined({ type, id, skill: this.#known.get("skill"), priority: this.#known.get("priority") });
+        const known = (name: string) => this.#known.get(name);
+        return omitUndefined({ type, id, skill: known("skill"), priority: known("priority"), accept: known("accept") });
       }
       case "status": {
         const task = this.#id("task", "id");

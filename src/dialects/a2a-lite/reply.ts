@@ -10,6 +10,7 @@ import type { DialectTools } from "../contract.ts";
 import { toPublicError } from "../shared/errors.ts";
 import type { Admission } from "./admission.ts";
 import type { Conversations, KnownTask } from "./conversations.ts";
+import { toDrafts } from "./drafts.ts";
 import type { Address, LiteMessage, Outgoing } from "./message.ts";
 import type { ChannelEntry } from "./options.ts";
 import type { ChannelOutbox } from "./outbox.ts";
@@ -18,6 +19,9 @@ import { NOTHING, toOutcome, toProgress } from "./outcome.ts";
 /** How long a status is shown at least: where it is edited, and where every status is a post of its own. */
 const EDIT_MS = 1_000;
 const REPOST_MS = 10_000;
+/** Where a post takes longer than this, one that only says that work has begun waits: the result may come first. */
+const FAST_MS = 100;
+const ACK_MS = 1_000;
 /** In posts, so that results find room beside statuses. */
 const POSTS_PER_STATUS = 2;
 
@@ -54,9 +58,13 @@ interface Shown {
   at: number;
   /** Ends the wait until the status may change. */
   cancel: () => void;
+  /** Ends the wait before the task is acknowledged. */
+  cancelAck: () => void;
   /** Of the delivery that shows it. */
   signal: AbortSignal;
 }
+
+const NONE = (): void => {};
 
 export class Replies {
   readonly #tools: ServingTools;
@@ -107,23 +115,54 @@ export class Replies {
     });
   }
 
+  /** Posts the next page of a long answer; false if there is none. */
+  async continue(address: ReplyAddress, task: Task): Promise<boolean> {
+    const { conversations, outbox } = this.#tools;
+    const posted = await conversations.posted(task.id);
+    const page = (posted.page ?? 0) + 1;
+    const outcome = { ...this.#outcome(address, task), page };
+    if (!isTerminal(task.status.state) || outbox.abilities === undefined) return false;
+    if (toDrafts({ to: address, ...outcome }, outbox.abilities, "").length === 0) return false;
+    await conversations.putPosted(task.id, { ...posted, page });
+    this.#post(address, outcome, `${task.id}/page/${page}`).catch((error: unknown) => {
+      this.#tools.tools.log.warn({ err: error, channel: this.#tools.entry.name }, "A result could not be continued.");
+    });
+    return true;
+  }
+
   close(): void {
-    for (const { cancel } of this.#shown.values()) cancel();
+    for (const { cancel, cancelAck } of this.#shown.values()) {
+      cancel();
+      cancelAck();
+    }
   }
 
   async #acknowledge(address: ReplyAddress, signal: AbortSignal): Promise<void> {
     const { task, theirs } = address.known;
+    const shown = this.#shownOf(task, signal);
+    const isSlow = this.#isSlow(address);
+    if (isSlow) shown.at = this.#tools.tools.clock.now();
     if (theirs === undefined) return;
     const { conversations } = this.#tools;
     const posted = await conversations.posted(task);
     if (posted.acknowledged !== true) {
-      await this.#post(address, { content: { ...NOTHING, type: "ack", task: theirs } }, `${task}/ack`, signal);
-      await conversations.putPosted(task, { ...posted, acknowledged: true });
+      const acknowledge = async () => {
+        await this.#post(address, { content: { ...NOTHING, type: "ack", task: theirs } }, `${task}/ack`, signal);
+        await conversations.putPosted(task, { ...(await conversations.posted(task)), acknowledged: true });
+      };
+      if (!isSlow) await acknowledge();
+      else shown.cancelAck = this.#tools.tools.clock.after(ACK_MS, () => void acknowledge().catch(() => {}));
     }
-    if (posted.status !== undefined) return;
-    const shown = this.#shownOf(task, signal);
+    if (posted.status !== undefined || isSlow) return;
     const accepted = { ...NOTHING, type: "status", task: theirs, state: "accepted" } as const;
     await this.#showStatus(address, shown, accepted, `${task}/accepted`);
+  }
+
+  /** Posts are so few here that each must say something. */
+  #isSlow({ room }: ReplyAddress): boolean {
+    const { outbox } = this.#tools;
+    const { perMs, posts } = outbox.abilities?.rate ?? { perMs: 0, posts: 1 };
+    return perMs / posts > FAST_MS || outbox.isSlow(room);
   }
 
   /** How it ended, or what it asks. */
@@ -141,20 +180,21 @@ export class Replies {
 
   #forget(task: string): void {
     this.#shown.get(task)?.cancel();
+    this.#shown.get(task)?.cancelAck();
     this.#shown.delete(task);
   }
 
   /** Where losses are refused, that is the outcome. */
-  #outcome({ known: { theirs } }: ReplyAddress, task: Task): Pick<Outgoing, "content" | "files"> {
+  #outcome({ known }: ReplyAddress, task: Task): Pick<Outgoing, "content" | "files"> {
     const losses: Loss[] = [];
-    const outcome = toOutcome(task, theirs, losses);
+    const outcome = toOutcome(task, known, losses);
     try {
       this.#tools.host.report(losses);
       return outcome;
     } catch (error) {
       const parts = [{ text: toPublicError(error).message }];
       const message = { messageId: "", role: "ROLE_AGENT", parts } as const;
-      return toOutcome({ ...task, artifacts: [], status: { state: "TASK_STATE_FAILED", message } }, theirs, losses);
+      return toOutcome({ ...task, artifacts: [], status: { state: "TASK_STATE_FAILED", message } }, known, losses);
     }
   }
 
@@ -168,7 +208,7 @@ export class Replies {
     shown.cancel();
     const text = JSON.stringify(content);
     if (text === shown.content) return;
-    const isNewState = !edits && shown.state !== task.status.state;
+    const isNewState = !edits && shown.state !== task.status.state && !this.#isSlow(address);
     const wait = isNewState ? 0 : shown.at + this.#statusMs() - clock.now();
     shown.state = task.status.state;
     if (wait <= 0) return this.#showStatus(address, shown, content);
@@ -195,8 +235,9 @@ export class Replies {
     shown.content = text;
     shown.at = tools.clock.now();
     try {
-      const post = await this.#post(address, { content }, key, signal, edits);
+      const post = await this.#post(address, { content, progress: true }, key, signal, edits);
       shown.post = post;
+      shown.cancelAck();
       await conversations.putPosted(task, { acknowledged: true, status: { post, content: text, state } });
     } catch (error) {
       if (signal.aborted || !(error instanceof ChannelError)) throw error;
@@ -211,14 +252,14 @@ export class Replies {
   /** Resolves with the id of the post. */
   async #post(
     address: ReplyAddress,
-    { content, files }: Pick<Outgoing, "content" | "files">,
+    { content, ...more }: Pick<Outgoing, "content" | "files" | "progress" | "page">,
     key: string | undefined,
     signal?: AbortSignal,
     edits?: string,
   ): Promise<string> {
     const { admission, conversations, outbox } = this.#tools;
     const { known, ...to } = address;
-    const { id } = await outbox.send({ to, content, ...omitUndefined({ files, key, edits }) }, signal);
+    const { id } = await outbox.send({ to, content, ...more, ...omitUndefined({ key, edits }) }, signal);
     if (typeof content === "string") admission.noteAnswer(to.peer.id);
     await conversations.putPost(to.room, id, known);
     return id;
@@ -234,7 +275,15 @@ export class Replies {
   #shownOf(task: string, signal: AbortSignal): Shown {
     const known = this.#shown.get(task);
     if (known !== undefined) return known;
-    const shown = { post: undefined, content: "", state: "", at: Number.NEGATIVE_INFINITY, cancel: () => {}, signal };
+    const shown = {
+      post: undefined,
+      content: "",
+      state: "",
+      at: Number.NEGATIVE_INFINITY,
+      cancel: NONE,
+      cancelAck: NONE,
+      signal,
+    };
     this.#shown.set(task, shown);
     return shown;
   }

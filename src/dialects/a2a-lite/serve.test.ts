@@ -256,6 +256,39 @@ describe("a task", () => {
     expect(texts().at(-1)).toBe("[A2A:status task=t1 state=cancelled]\nThe task cannot be cancelled: it has ended.");
   });
 
+  test("is answered by its result alone where the network accepts few posts", async () => {
+    network = new MemoryNetwork({
+      clock,
+      bucket: { burst: 10, perSecond: 0.2 },
+      abilities: { rate: { posts: 10, perMs: 10_000 } },
+    });
+    await open({ agent: echo });
+    for (let count = 0; count < 7; count++) {
+      network.say(ALICE, `[A2A:task id=a${count}]\nTea`);
+      network.say(BOB, `[A2A:task id=b${count}]\nTea`);
+    }
+    await clock.advance(25_000);
+    expect(texts()).toHaveLength(14);
+    expect(new Set(texts().map((text) => text.replace(/task=\w+/, "task")))).toEqual(
+      new Set(["[A2A:result task state=completed]\nTea"]),
+    );
+  });
+
+  test("is acknowledged, and its progress shown, where it takes long although the network accepts few posts", async () => {
+    network = new MemoryNetwork({ clock, abilities: { rate: { posts: 1, perMs: 1_000 } } });
+    const { agent, step } = createCounter(1);
+    await open({ agent });
+    network.say(ALICE, "[A2A:task id=t1]\nCount");
+    await clock.advance(10_000);
+    step();
+    await clock.advance(1_000);
+    expect(texts()).toEqual([
+      "[A2A:ack task=t1]",
+      "[A2A:status task=t1 state=working progress=100%]\nStep 1 of 1, 100%",
+      "[A2A:result task=t1 state=completed]\n1!",
+    ]);
+  });
+
   test("that is given twice runs once; other text for it is a further message", async () => {
     const { agent, runs, step } = createCounter(1);
     await open({ agent });
@@ -269,7 +302,7 @@ describe("a task", () => {
     expect(runs()).toBe(1);
     network.say(ALICE, "[A2A:task id=t1]\nCount");
     await rest();
-    expect(texts().slice(-2)).toEqual(["[A2A:ack task=t1]", "[A2A:result task=t1 state=completed]\n1!"]);
+    expect(texts().slice(-2)).toEqual(Array(2).fill("[A2A:result task=t1 state=completed]\n1!"));
     expect(runs()).toBe(1);
     network.say(ALICE, "[A2A:task id=t1]\nCount again");
     await rest();

@@ -12,7 +12,7 @@ import { type Conversations, digest, type KnownTask, placeOf } from "./conversat
 import { decodeBody } from "./decode.ts";
 import { readFiles } from "./files.ts";
 import { findMarker } from "./marker.ts";
-import type { LiteMessage, Received } from "./message.ts";
+import { ACCEPTS_DATA, type LiteMessage, type Received } from "./message.ts";
 import { isName, withoutMention } from "./names.ts";
 import { DIALECT_NAME } from "./options.ts";
 import { NOTHING } from "./outcome.ts";
@@ -167,6 +167,7 @@ export class ChannelServer {
       skill: message.skill,
       priority: message.priority,
       hops: message.hops,
+      data: message.accept?.includes(ACCEPTS_DATA) === true,
     };
     if (known === undefined || task === undefined) return this.#begin(message.body, received, details);
     const isRepeated = known.fingerprint === fingerprint;
@@ -186,16 +187,19 @@ export class ChannelServer {
       if (CANCEL.test(text)) return this.#cancel(known, post, known.theirs);
       if (isInterrupted(task.status.state)) return this.#continue(text, received, known);
     }
+    if (known !== undefined && task !== undefined && MORE.test(text)) {
+      if (await this.#options.replies.continue(addressOf(post, known), task)) return;
+    }
     return this.#begin(text, received, omitUndefined({ contextId: replied?.contextId }));
   }
 
   /** The task is known under the peer's id before it exists, and its id is that of the post: it begins once. */
   async #begin(text: string, received: Received, details: TaskDetails): Promise<void> {
     const { post } = received;
-    const { theirs, fingerprint, contextId = this.#contextOf(post) } = details;
+    const { theirs, fingerprint, contextId = this.#contextOf(post), data } = details;
     const message = await this.#message(text, received, details);
     const id = message.messageId;
-    const known = { task: id, contextId, peer: post.sender.id, ...omitUndefined({ theirs, fingerprint }) };
+    const known = { task: id, contextId, peer: post.sender.id, ...omitUndefined({ theirs, fingerprint, data }) };
     await this.#conversations.putTask(placeOf(post), known, post.id);
     await this.#dispatch({ ...message, contextId }, known, post, details, id);
   }
@@ -337,10 +341,14 @@ interface TaskDetails {
   readonly priority?: string | undefined;
   readonly hops?: number | undefined;
   readonly contextId?: string;
+  readonly data?: boolean;
 }
 
 /** By which people end what the agent does for them. */
 const CANCEL = /^\s*(cancel|stop|取消|停止)[\s.!。！]*$/i;
+
+/** By which they read on in a long answer. */
+const MORE = /^\s*(more|next|更多|继续)[\s.!。！]*$/i;
 
 /** The message is for the agent beyond doubt. */
 function isNamed({ parsed, post }: Received, self: Participant): boolean {

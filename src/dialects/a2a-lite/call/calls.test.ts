@@ -21,7 +21,7 @@ describe("a message", () => {
     void caller.dispatch(message("Write a poem.\nAbout rain."), { hops: { hops: 1, ancestors: ["a"] } });
     const { room, text } = await helper.next();
     expect(room).toBe("lobby");
-    expect(text).toMatch(/^\[A2A:task id=t-[\w-]{16} to=u-helper hops=2\]\nWrite a poem\.\nAbout rain\.$/);
+    expect(text).toMatch(/^\[A2A:task id=t-[\w-]{16} accept=json to=u-helper hops=2\]\nWrite a poem\.\nAbout rain\.$/);
   });
 
   it("names the skill, and carries files", async () => {
@@ -150,7 +150,7 @@ describe("a question", () => {
     expect(summaryOf(await promptly(eventsOf(frames)))).toEqual(["task SUBMITTED", "INPUT_REQUIRED: When?"]);
     const answered = await caller.dispatch(message("Now.", id), {});
     const post = await helper.next();
-    expect(post.text).toBe(`[A2A:task id=${id} to=u-helper]\nNow.`);
+    expect(post.text).toBe(`[A2A:task id=${id} accept=json to=u-helper]\nNow.`);
     helper.say(`[A2A:result task=${id} state=completed]\nBooked.`);
     expect(summaryOf(await promptly(eventsOf(answered)))).toEqual(["task WORKING", "result: Booked.", "COMPLETED"]);
   });

@@ -6,7 +6,7 @@ import type { SendInput } from "../../../model/operation.ts";
 import type { DraftFile } from "../../../wire/channel.ts";
 import { encodeMessage } from "../encode.ts";
 import { LOSSES } from "../losses.ts";
-import type { LiteMessage } from "../message.ts";
+import { ACCEPTS_DATA, type LiteMessage } from "../message.ts";
 
 interface EncodedTask {
   readonly message: LiteMessage;
@@ -31,6 +31,8 @@ export function encodeTask(id: string, input: SendInput, hops: number | undefine
       body,
       attachments: files.map(({ name }) => name),
       others: {},
+      // The result is read by a program.
+      accept: ACCEPTS_DATA,
       ...(typeof named === "string" && { skill: named }),
       ...(hops !== undefined && { hops }),
     },

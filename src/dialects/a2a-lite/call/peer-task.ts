@@ -68,6 +68,8 @@ export class PeerTask {
   readonly #prose = new Map<string, Received>();
   #statuses = { since: 0, count: 0 };
   #stopTimer: (() => void) | undefined;
+  /** Its end, or the question that it waits for. */
+  last: LiteMessage | undefined;
 
   constructor(options: PeerTaskOptions) {
     this.id = options.id;
@@ -77,6 +79,10 @@ export class PeerTask {
 
   get state(): TaskState {
     return this.#status.state;
+  }
+
+  get status(): TaskStatus {
+    return this.#status;
   }
 
   get isEnded(): boolean {
@@ -113,13 +119,14 @@ export class PeerTask {
     return queue;
   }
 
-  /** The network has accepted the message, or the answer to a question. */
-  markPosted(post: string): void {
+  /** The network has accepted the message. `before`: the status when it was sent; a newer one may have arrived since. */
+  markPosted(post: string, before: TaskStatus): void {
     this.posts.add(post);
     if (this.#isDecided) return;
     if (isInterrupted(this.state)) {
+      if (this.#status !== before) return;
       this.#status = this.#statusOf("TASK_STATE_WORKING");
-      this.#options.remember(undefined);
+      this.#remember(undefined);
     }
     for (const [id, { post: prose }] of this.#prose) {
       if (prose.replyTo !== undefined && !this.posts.has(prose.replyTo)) this.#prose.delete(id);
@@ -182,7 +189,7 @@ export class PeerTask {
   #receive(message: LiteMessage, files: readonly PostFile[]): void {
     this.#noteMarker();
     if (message.type === "result") {
-      this.#options.remember(message);
+      this.#remember(message);
       void this.#end(message.state, { text: message.body, files, isUnverified: false });
     } else if (message.type === "status") this.#receiveStatus(message, files);
     else if (!isInterrupted(this.state) && !this.#isEnding) this.#expect();
@@ -197,11 +204,11 @@ export class PeerTask {
       this.#isEnding = true;
       // A refusal has no result; of anything else the result may follow.
       this.#after(message.state === "rejected" ? 0 : this.#options.tools.times.quietMs, () => {
-        this.#options.remember(message);
+        this.#remember(message);
         void this.#end(message.state, { text, files, isUnverified: false });
       });
     } else if (isInterrupted(state)) {
-      this.#options.remember(message);
+      this.#remember(message);
       this.#emit([this.#toStatusEvent(state, text)], text.length);
       for (const reader of this.#readers) reader.end();
       this.#settle();
@@ -275,6 +282,11 @@ export class PeerTask {
   #emit(events: readonly TaskEvent[], length: number): void {
     for (const event of events) if ("statusUpdate" in event) this.#status = event.statusUpdate.status;
     for (const reader of this.#readers) reader.put(events, length + EVENT_SIZE);
+  }
+
+  #remember(last: LiteMessage | undefined): void {
+    this.last = last;
+    this.#options.remember(last);
   }
 
   #settle(): void {

@@ -130,13 +130,14 @@ export class ChatPeer implements PeerCaller {
       const { files, message } = encodeTask(task.id, input, passed, losses);
       if (losses.length > 0) this.#options.tools.report(losses);
       const key = `${task.id}/${input.message.messageId}`;
-      task.markPosted((await this.#post({ content: message, files, key }, signal)).id);
+      const before = task.status;
+      task.markPosted((await this.#post({ content: message, files, key }, signal)).id, before);
     } catch (error) {
       if (taskId === undefined) task.fail(error as ProtocolError);
       else this.#settle(task);
       throw error;
     }
-    await this.#remember(task, undefined);
+    await this.#remember(task, task.last);
     return task;
   }
 

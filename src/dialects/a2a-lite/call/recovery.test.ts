@@ -76,7 +76,7 @@ describe("a task of an earlier process", () => {
     const asked = await caller.dispatch({ kind: "subscribe", id }, {});
     expect(summaryOf(await promptly(eventsOf(asked)))).toEqual(["task INPUT_REQUIRED"]);
     const answered = await caller.dispatch(message("Now.", id), {});
-    expect((await helper.next()).text).toBe(`[A2A:task id=${id} to=u-helper]\nNow.`);
+    expect((await helper.next()).text).toBe(`[A2A:task id=${id} accept=json to=u-helper]\nNow.`);
     helper.say(`[A2A:result task=${id} state=completed]\nBooked.`);
     expect(summaryOf(await promptly(eventsOf(answered)))).toEqual(["task WORKING", "result: Booked.", "COMPLETED"]);
   });

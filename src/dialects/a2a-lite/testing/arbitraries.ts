@@ -94,7 +94,8 @@ const id = fc
 const value = anyText.map((text) => text.toWellFormed());
 const name = value.map((text) => text.trim()).filter((text) => text !== "");
 const names = fc.array(name, { maxLength: 3 });
-const KNOWN = /^(?:id|task|skill|priority|state|progress|eta|artifacts|reason|to|from|hops|mid|part|__proto__)$/i;
+const KNOWN =
+  /^(?:id|task|skill|priority|accept|state|progress|eta|artifacts|reason|to|from|hops|mid|part|__proto__)$/i;
 const key = fc.stringMatching(/^[\w.-]{1,8}$/).filter((any) => !KNOWN.test(any));
 const maybe = fc.option(value, { nil: undefined });
 
@@ -109,7 +110,7 @@ const fields = fc.record({
 
 const specific = fc.oneof(
   fc.record({ type: fc.constantFrom("discover" as const, "card" as const) }),
-  fc.record({ type: fc.constant("task" as const), id, skill: maybe, priority: maybe }),
+  fc.record({ type: fc.constant("task" as const), id, skill: maybe, priority: maybe, accept: maybe }),
   fc.record({
     type: fc.constant("status" as const),
     task: id,

@@ -32,6 +32,8 @@ export interface RawPost {
 }
 
 interface NetworkOptions {
+  /** Posts of one participant that are accepted, in all rooms: so many at once, then as time passes. */
+  readonly bucket?: { readonly burst: number; readonly perSecond: number };
   /** Posts that were not acknowledged are delivered again. */
   readonly acknowledgements?: boolean;
   readonly clock: Clock;
@@ -73,6 +75,7 @@ export class MemoryNetwork {
   readonly #connections = new Set<MemoryChannel>();
   readonly #members = new Map<string, Member>();
   readonly #keys = new Map<string, string>();
+  readonly #buckets = new Map<string, { readonly tokens: number; readonly at: number }>();
   /** Ids of posts by participant. */
   readonly #unacknowledged = new Map<string, Set<string>>();
 
@@ -179,12 +182,25 @@ export class MemoryNetwork {
     const original = this.posts.find(({ id }) => id === edits);
     if (edits !== undefined && original?.by !== member.id) throw new ChannelError("refused", "Not your post.");
     const now = this.#options.clock.now();
+    this.#take(member, now);
     const recent = this.posts.filter(
       (post) => post.by === member.id && post.room === room && post.at > now - rate.perMs,
     );
     const [first] = recent.slice(-rate.posts);
     if (first === undefined || recent.length < rate.posts) return;
     throw new ChannelError("rate-limited", "Too fast.", { retryAfterMs: first.at + rate.perMs - now });
+  }
+
+  /** As Synapse does it. */
+  #take({ id }: Member, now: number): void {
+    const { bucket } = this.#options;
+    if (bucket === undefined) return;
+    const { at, tokens: before } = this.#buckets.get(id) ?? { at: now, tokens: bucket.burst };
+    const tokens = Math.min(bucket.burst, before + ((now - at) / 1_000) * bucket.perSecond);
+    const isTaken = tokens >= 1;
+    this.#buckets.set(id, { tokens: isTaken ? tokens - 1 : tokens, at: now });
+    const retryAfterMs = Math.ceil(((1 - tokens) / bucket.perSecond) * 1_000);
+    if (!isTaken) throw new ChannelError("rate-limited", "M_LIMIT_EXCEEDED", { retryAfterMs });
   }
 
   #add(post: Omit<RawPost, "id" | "at">): RawPost {
