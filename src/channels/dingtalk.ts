@@ -50,6 +50,7 @@ const ABILITIES: ChannelAbilities = {
 export const dingtalk: Network<DingtalkSettings> = {
   name: "dingtalk",
   title: "DingTalk",
+  exclusive: true,
   packages: ["dingtalk-stream"],
   settings: settingsSchema,
   account: ({ clientId }) => clientId,

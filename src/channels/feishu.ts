@@ -58,6 +58,7 @@ const ABILITIES: ChannelAbilities = {
 export const feishu: Network<FeishuSettings> = {
   name: "feishu",
   title: "Feishu/Lark",
+  exclusive: true,
   packages: ["@larksuiteoapi/node-sdk"],
   settings: settingsSchema,
   account: ({ appId }) => appId,

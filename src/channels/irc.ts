@@ -23,6 +23,9 @@ const HOST_RESERVE_BYTES = 16;
 /** Where the server does not say how long nicks may be (RFC 2812 §1.2.1 has 9; networks of today up to 30). */
 const MAX_NICK_BYTES = 30;
 
+/** Status of the error. */
+const NICK_IN_USE = 409;
+
 const room = z
   .string()
   .regex(/^[^\s,\p{Cc}]+$/u, { error: "must be the name of a channel, without spaces and commas" })
@@ -86,6 +89,7 @@ export const irc: Network<IrcSettings> = {
   ],
   rooms: ({ channels }) => channels.map(toName),
   toId,
+  rename: (settings, suffix) => ({ ...settings, nick: `${settings.nick}-${suffix}` }),
   setup: [
     "Choose a server and a nick that is not in use; put them into `host` and `nick`.",
     "If the network has accounts, register one (usually `/msg NickServ REGISTER <password> <email>`) and put it into `account`: without one, anyone can take the nick.",
@@ -93,10 +97,22 @@ export const irc: Network<IrcSettings> = {
     "Peers in `allowPeers` are nicks, or `$a:<account>` where the server names the accounts of senders.",
   ],
   abilities: ABILITIES,
-  async open(options, { signal }, tools) {
+  async open(options, { signal, temporary = false }, tools) {
     const { default: library } = await loadPackage(irc, () => import("irc-framework"));
     if (signal.aborted) throw new DialError("stopped", "The connection was stopped.");
-    return connect(new library.Client(toClientOptions(options)), options, signal, tools);
+    const dial = (settings: IrcSettings) =>
+      connect(new library.Client(toClientOptions(settings)), settings, signal, tools);
+    return dial(options).catch((error: unknown) => {
+      const isInUse = error instanceof DialError && error.status === NICK_IN_USE;
+      if (!temporary || !isInUse) throw error;
+      return dial({
+        ...options,
+        nick: `${options.nick}-${tools
+          .uniqueId()
+          .replace(/[^a-z0-9]/gi, "")
+          .slice(0, 4)}`,
+      });
+    });
   },
 };
 
@@ -175,7 +191,7 @@ function connect(client: Client, options: IrcSettings, signal: AbortSignal, tool
       settle();
       resolve(createChannel(client, options, `${nick}!${ident}@${hostname}`, tools));
     });
-    client.on("nick in use", () => refuse(`The nick ${options.nick} is in use.`, 409));
+    client.on("nick in use", () => refuse(`The nick ${options.nick} is in use.`, NICK_IN_USE));
     client.on("nick invalid", () => refuse(`The server does not accept the nick ${options.nick}.`, 400));
     client.on("sasl failed", () => refuse("The server did not accept the account.", 401));
     client.on("irc error", ({ channel, error, reason = error }) => {

@@ -66,17 +66,19 @@ export const mqtt: Network<MqttSettings> = {
     ...(canParseUrl(url) && new URL(url).password !== "" ? [new URL(url).password] : []),
   ],
   rooms: ({ rooms }) => rooms,
+  rename: (settings, suffix) => ({ ...settings, name: `${settings.name}-${suffix}` }),
   setup: [
     "Put the address of the broker into `url`, e.g. `mqtts://broker.example.com`, and the credentials into `username` and `password`.",
     "Choose a `name` that no other client has. The broker should allow publishing to `<room>/<name>` to this user only: else anyone can post under the name.",
     "Put topics into `rooms`. Participants write `@name` to address one of them.",
   ],
   abilities: ABILITIES,
-  async open(options, { signal }, tools) {
+  async open(options, { signal, temporary = false }, tools) {
     const { connect } = await loadPackage(mqtt, () => import("mqtt"));
     const dial = async (version: 4 | 5): Promise<Session> => {
       if (signal.aborted) throw new DialError("stopped", "The connection was stopped.");
-      return await connected(connect(options.url, toClientOptions(options, version)), options, signal);
+      const session = temporary ? tools.uniqueId() : undefined;
+      return await connected(connect(options.url, toClientOptions(options, version, session)), options, signal);
     };
     const session = await dial(5).catch((error: unknown) => {
       if (error instanceof DialError && UNSUPPORTED_VERSION.includes(error.status)) return dial(4);
@@ -86,16 +88,22 @@ export const mqtt: Network<MqttSettings> = {
   },
 };
 
-function toClientOptions({ name, password, username }: MqttSettings, protocolVersion: 4 | 5) {
+/** `session`: the id of one that ends with the connection. */
+function toClientOptions(
+  { name, password, username }: MqttSettings,
+  protocolVersion: 4 | 5,
+  session: string | undefined,
+) {
+  const keepSeconds = session === undefined ? SESSION_SECONDS : 0;
   return {
     protocolVersion,
-    // The session of this id collects posts while no one is connected.
-    clientId: `dragoman-${name}`,
-    clean: false,
+    // The session of the name collects posts while no one is connected. A broker disconnects who has the same id.
+    clientId: session === undefined ? `dragoman-${name}` : `dragoman-${session}`,
+    clean: session !== undefined,
     reconnectPeriod: 0,
     connectTimeout: CONNECT_TIMEOUT_MS,
     ...(protocolVersion === 5 && {
-      properties: { sessionExpiryInterval: SESSION_SECONDS, maximumPacketSize: MAX_PACKET_BYTES },
+      properties: { sessionExpiryInterval: keepSeconds, maximumPacketSize: MAX_PACKET_BYTES },
     }),
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),

@@ -27,6 +27,13 @@ export interface Network<Settings = unknown> {
   rooms(settings: Settings): readonly string[] | undefined;
   /** An id as posts have it, of one that people may write in another way. Absent: there is only one way. */
   toId?(written: string): string;
+  /** The same settings under another name, where anyone may choose one. */
+  rename?(settings: Settings, suffix: string): Settings;
+  /**
+   * A second connection of an account would take the place of the first, or get a share of its posts. Absent: both get
+   * all posts.
+   */
+  readonly exclusive?: boolean;
   /** How to obtain what the settings need, step by step, with the field names of the vendor's console. */
   readonly setup: readonly string[];
   /** As far as they are known before a channel is open: servers may allow more or less. */

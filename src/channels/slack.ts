@@ -69,6 +69,7 @@ const abilities: ChannelAbilities = {
 export const slack: Network<Settings> = {
   name: "slack",
   title: "Slack",
+  exclusive: true,
   packages: ["@slack/socket-mode", "@slack/web-api"],
   settings,
   account: ({ appToken }) => tokenAccount(appToken, /^xapp-\d+-[A-Z0-9]+(?=-)/),

@@ -54,6 +54,7 @@ const abilities: ChannelAbilities = {
 export const telegram: Network<Settings> = {
   name: "telegram",
   title: "Telegram",
+  exclusive: true,
   packages: ["grammy"],
   settings,
   account: ({ token }) => tokenAccount(token, /^\d+(?=:)/),

@@ -47,6 +47,7 @@ const ABILITIES: ChannelAbilities = {
 export const wecom: Network<WecomSettings> = {
   name: "wecom",
   title: "WeCom",
+  exclusive: true,
   packages: ["@wecom/aibot-node-sdk"],
   settings: settingsSchema,
   account: ({ botId }) => botId,

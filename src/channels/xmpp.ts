@@ -98,15 +98,17 @@ export const xmpp: Network<XmppSettings> = {
     "For files, the server needs an upload service (XEP-0363), e.g. `http_file_share` of Prosody.",
   ],
   abilities: ABILITIES,
-  async open(options, { cursors, signal }, tools) {
+  async open(options, { cursors, signal, temporary = false }, tools) {
     const { client: createClient, xml } = await loadPackage(xmpp, () => import("@xmpp/client"));
     if (/^ws/.test(options.service) && !("WebSocket" in globalThis)) {
       throw new DialError("unreachable", "ws: and wss: need Node 22 or newer; use xmpp: or xmpps:.");
     }
     const [username = "", domain = ""] = options.jid.split("@");
+    // The nick of a server that is in the room with this account stays its own.
+    const nick = temporary ? { nick: `${options.nick ?? username}-${tools.uniqueId().slice(0, 4)}` } : {};
     const client = createClient({ service: options.service, domain, username, password: options.password });
     adaptClient(client);
-    return await openChannel({ client, xml, settings: options, domain, tools }, cursors, signal);
+    return await openChannel({ client, xml, settings: { ...options, ...nick }, domain, tools }, cursors, signal);
   },
 };
 

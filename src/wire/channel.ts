@@ -116,6 +116,8 @@ export interface ChannelOptions {
   /** Newest cursor of each room, from an earlier connection. */
   readonly cursors: ReadonlyMap<string, string>;
   readonly signal: AbortSignal;
+  /** For a short time, beside a server that may be connected with the same account: it must stay connected. */
+  readonly temporary?: boolean;
 }
 
 type ChannelErrorCode =

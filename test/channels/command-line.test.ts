@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { startMatrixServer } from "../../src/channels/testing/matrix-server.ts";
 import { runCli, stopAll } from "../../src/cli/testing/run-cli.ts";
-import { closeLater, createFolder } from "../support/lifecycle.ts";
+import { closeLater, createFolder, startServer } from "../support/lifecycle.ts";
+import { RAW_NETWORKS } from "./raw-peers.ts";
 import { startInRoom } from "./stage.ts";
 import { translator } from "./translator.ts";
 
@@ -77,4 +78,42 @@ it("says what is missing", async () => {
   const malformed = await runCli(["send", "Hello", "-a", "a2a-lite:matrix"], { workingDirectory: createFolder() });
   expect(malformed.code).toBe(2);
   expect(malformed.stderr).toContain("a2a-lite:<network>/<room>#<participant>");
+});
+
+it.each(RAW_NETWORKS.filter(({ isAvailable, name }) => isAvailable && name !== "xmpp"))(
+  "an agent on $name is called in the folder of its server, which stays connected",
+  async (network) => {
+    const room = await network.start();
+    const person = await room.join("person");
+    const channel = { ...room.settings("agent"), agent: "translator", allowPeers: "*" } as const;
+    await startInRoom({ agents: { translator }, channels: [channel] });
+    const workingDirectory = createFolder();
+    const config = `agents: { translator: { use: echo } }\nchannels: [${JSON.stringify(channel)}]\n`;
+    writeFileSync(join(workingDirectory, "dragoman.yaml"), config);
+    const address = `a2a-lite:${network.name}/${room.room}#agent`;
+    const asked = await runCli(["send", "Translate the report.", "-a", address], { workingDirectory });
+    expect(asked.stdout + asked.stderr).toContain("Into which language?");
+    await person.say("@agent Please translate this.");
+    await person.next("agent", /Into which language\?/);
+  },
+);
+
+it("an account of a network that allows one connection is left to the server that runs", async () => {
+  const { url } = await startServer({ agents: { translator } });
+  const workingDirectory = createFolder();
+  const { port } = new URL(url);
+  const channels = '[{ telegram: { token: "1:secret" }, agent: echo }]';
+  const config = `server: { port: ${port} }\nagents: { echo: { use: echo } }\nchannels: ${channels}\n`;
+  writeFileSync(join(workingDirectory, "dragoman.yaml"), config);
+  const refused = await runCli(["send", "Hello", "-a", "a2a-lite:telegram/-1#2"], { workingDirectory });
+  expect(refused).toMatchObject({ code: 3, stdout: "" });
+  expect(refused.stderr).toContain(`is in use by the server at 127.0.0.1:${port}`);
+});
+
+it("says so if the account is the agent's own, where names are not free", async () => {
+  const { run, server, configure } = await open();
+  configure({ matrix: { homeserver: server.url, token: server.register("agent"), rooms: [ROOM] } });
+  const refused = await run("send", "Hello");
+  expect(refused.code).toBe(3);
+  expect(refused.stderr).toContain("the account in use is that of @agent:sim itself");
 });

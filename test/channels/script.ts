@@ -59,7 +59,6 @@ export async function followScript({ agent, files, peer, room }: Stage): Promise
   });
 
   await ask("[A2A:task id=t1 skill=report]\nA report, please.");
-  await answer("[A2A:ack", "task=t1");
   await answer("[A2A:status", "task=t1", "state=input-required", "Which year?");
   await ask("[A2A:task id=t1]\n2026");
   if (files) {

@@ -34,7 +34,6 @@ describe.each(RAW_NETWORKS.filter(({ isAvailable }) => isAvailable))("in a room 
     expect(JSON.stringify(status?.message)).toContain("Into which language?");
     const { text } = await reader.next("helper", /\[A2A:task id=\S+/);
     const [, theirs = ""] = /\[A2A:task id=([^\s\]]+)/.exec(text) ?? [];
-    await reader.next("agent", new RegExp(`\\[A2A:ack task=${theirs}\\b`));
     await reader.next("agent", new RegExp(`\\[A2A:status task=${theirs} state=input-required\\b`));
 
     const answered = await far.send({ message: { taskId: id, parts: [{ text: "French" }] } });

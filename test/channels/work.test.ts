@@ -36,8 +36,6 @@ describe.each(RAW_NETWORKS.filter(({ isAvailable }) => isAvailable))("in a room 
     expect(card).toMatch(/"protocol": ?"a2a-lite\/1.0"/);
 
     await peer.say("@agent [A2A:task id=t1 skill=translate] Translate the report.");
-    await peer.next("agent", /\[A2A:ack task=t1\b/);
-    await peer.next("agent", /\[A2A:status task=t1 state=accepted\b/);
     const question = await peer.next("agent", /\[A2A:status task=t1 state=input-required\b/);
     expect(question.text).toContain("Into which language?");
 

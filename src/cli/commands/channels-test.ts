@@ -104,7 +104,10 @@ async function testChannel(entry: ConfiguredChannel, options: TestOptions): Prom
   let channel: Channel;
   try {
     const both = AbortSignal.any([signal, dialling.signal]);
-    channel = await within(network.open(settings, { cursors: new Map(), signal: both }, tools), timeoutMs);
+    channel = await within(
+      network.open(settings, { cursors: new Map(), signal: both, temporary: true }, tools),
+      timeoutMs,
+    );
   } catch (error) {
     dialling.abort();
     report(failed("connect", messageOf(error)));

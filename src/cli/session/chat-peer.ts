@@ -30,6 +30,7 @@ export async function connectToChatPeer(session: Session, address: string) {
       `Add one to \`channels\` in ./${CONFIG_FILE}; \`dragoman channels show ${network}\` prints how.`,
     );
   }
+  if (account.network.exclusive === true) await checkUnused(account.network.title);
   const { connect } = await import("../../client/index.ts");
   const agent = await connect(address, {
     channels: [{ [network]: account.settings }],
@@ -43,6 +44,19 @@ export async function connectToChatPeer(session: Session, address: string) {
   // No one but the process that gave the task gets its messages.
   session.tasksCanBeRead = false;
   return agent;
+}
+
+/** A second connection would take posts, or the connection, from a server that runs with this configuration. */
+async function checkUnused(title: string): Promise<void> {
+  const { loadConfig } = await import("../../server/config/index.ts");
+  const { isDragoman } = await import("../doctor/checks.ts");
+  const { host, port, tls } = (await loadConfig(CONFIG_FILE)).server;
+  if (!(await isDragoman(host, port, tls !== undefined))) return;
+  throw new CommandError(
+    "A2ACLI_ERR_UNREACHABLE",
+    `The account of ${title} is in use by the server at ${host}:${port}, and ${title} allows one connection.`,
+    "Call the agent through the server, or with another account in a configuration of its own.",
+  );
 }
 
 async function findAccounts(network: string, { output }: Session) {

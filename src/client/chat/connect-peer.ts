@@ -28,6 +28,8 @@ interface ConnectedPeer {
 /** How long the agent may take to send its card; without one it is called all the same. */
 const MAX_CARD_MS = 15_000;
 
+const KEEP_ALIVE_MS = 60_000;
+
 const uniqueId = () => randomUUID();
 
 const TOOLS: DialectTools = {
@@ -60,15 +62,24 @@ export async function connectPeer(
 ): Promise<ConnectedPeer> {
   const dialect = await load();
   const carrier = createCarrier(address, options, dialect);
-  const connection = await open(carrier, address, options.signal);
-  const peer = carrier.peer?.(address);
-  if (peer === undefined) throw new TypeError(`connect: ${address} is not an address of a participant.`);
+  // Between two connections nothing else would keep the process running.
+  const alive = setInterval(() => {}, KEEP_ALIVE_MS);
+  const connection = await open(carrier, address, options.signal).catch((error: unknown) => {
+    clearInterval(alive);
+    throw error;
+  });
   const closing = new AbortController();
   const close = async (): Promise<void> => {
+    clearInterval(alive);
     closing.abort();
     carrier.close();
     await connection.stop();
   };
+  const peer = carrier.peer?.(address);
+  if (peer === undefined) {
+    await close();
+    throw new TypeError(`connect: ${address} is not an address of a participant.`);
+  }
   try {
     const card = await findCard(peer, address, options);
     const chosen = { url: address, binding: dialect.BINDING, version: dialect.VERSION, dialect: dialect.name };
@@ -120,7 +131,16 @@ function createCarrier(address: string, { channels = [], timeoutMs }: ConnectOpt
     allowBots: false,
     rooms: network.rooms(usable.data),
     toId: (written: string) => network.toId?.(written) ?? written,
-    open: (how: Parameters<typeof network.open>[1]) => network.open(usable.data, how, { clock, log, uniqueId }),
+    open: async (how: Parameters<typeof network.open>[1]) => {
+      const open = (settings: unknown) => network.open(settings, { ...how, temporary: true }, { clock, log, uniqueId });
+      const channel = await open(usable.data);
+      const { id } = channel.self;
+      if (id !== (network.toId?.(wanted.peer) ?? wanted.peer)) return channel;
+      channel.close();
+      await channel.closed;
+      if (network.rename !== undefined) return open(network.rename(usable.data, uniqueId().slice(0, 4)));
+      throw new TypeError(`the account in use is that of ${wanted.peer} itself; call it with another account.`);
+    },
     calls: (tools: Parameters<typeof dialect.createChannelCalls>[0]) => {
       const calls = dialect.createChannelCalls(tools, { answerMs: timeoutMs ?? DEFAULT_TIMEOUT_MS });
       // There is no agent here that others could give work to.

@@ -116,7 +116,7 @@ describe("plain language", () => {
     const say = async (text: string) => {
       network.say(ALICE, text, DIRECT);
       await clock.advance(60_000);
-      return texts().splice(0);
+      return texts();
     };
     const first = await say(lines.join("\n"));
     expect(first).toEqual([...lines.slice(0, 4), "(5 more posts: write “more” to me.)"]);

@@ -141,7 +141,7 @@ export class Replies {
     const { task, theirs } = address.known;
     const shown = this.#shownOf(task, signal);
     const isSlow = this.#isSlow(address);
-    if (isSlow) shown.at = this.#tools.tools.clock.now();
+    if (isSlow) shown.at = this.#tools.tools.clock.now() - this.#statusMs() + this.#firstStatusMs();
     if (theirs === undefined) return;
     const { conversations } = this.#tools;
     const posted = await conversations.posted(task);
@@ -268,8 +268,13 @@ export class Replies {
   #statusMs(): number {
     const { abilities } = this.#tools.outbox;
     if (abilities === undefined) return REPOST_MS;
-    const { edits, rate } = abilities;
-    return Math.max(edits ? EDIT_MS : REPOST_MS, (POSTS_PER_STATUS * rate.perMs) / rate.posts);
+    return Math.max(abilities.edits ? EDIT_MS : REPOST_MS, this.#firstStatusMs());
+  }
+
+  /** How long the result is waited for. */
+  #firstStatusMs(): number {
+    const { perMs, posts } = this.#tools.outbox.abilities?.rate ?? { perMs: 0, posts: 1 };
+    return Math.max(ACK_MS, (POSTS_PER_STATUS * perMs) / posts);
   }
 
   #shownOf(task: string, signal: AbortSignal): Shown {
