@@ -19,6 +19,8 @@ import type { AgentTurn } from "./turn.ts";
 
 export interface Writer extends Pick<AgentDefinition, "name" | "description" | "outputModes"> {
   readonly skill: SkillDefinition;
+  /** What it does without a language model. */
+  readonly extracts: string;
   /** Asked if there is nothing to write about. */
   readonly question: string;
   /** What is written without a language model; undefined if there is nothing to write about. */
@@ -28,10 +30,10 @@ export interface Writer extends Pick<AgentDefinition, "name" | "description" | "
 export const WRITER_INPUT_MODES = ["text/plain", "text/markdown", "application/json"];
 
 export function createWriterAgent(use: WriterName): Agent {
-  const { question, skill, write, ...definition } = WRITERS[use];
+  const { extracts, question, skill, write, ...definition } = WRITERS[use];
   return defineAgent({
     ...definition,
-    description: `${definition.description} Extractive: works without a language model, in English and Chinese.`,
+    description: `${definition.description} Extractive: works without a language model, in English and Chinese. ${extracts}`,
     skills: [
       { ...skill, description: `${skill.description} Extractive.`, tags: [...(skill.tags ?? []), "extractive"] },
     ],
@@ -58,6 +60,8 @@ const outline: Writer = {
     examples: ["Write an outline about renewable energy", "写一份关于人工智能的大纲"],
   },
   outputModes: ["application/json", "text/markdown", "text/plain"],
+  extracts:
+    "Headings and points are phrases of the text; the data carries the text along. A topic gives a skeleton without facts.",
   question: "What should the outline be about? 请告诉我大纲的主题。",
   write(turn, input) {
     const written = writeOutline(input.text);
@@ -73,11 +77,15 @@ export function outlineArtifact(turn: AgentTurn, outline: Outline): AgentEvent {
 
 /** A skeleton is marked as one, in the text and in the data. */
 function outlineMarkdown(outline: Outline): string {
-  const sections = outline.sections.map(
-    ({ title, points }) => `${title === "" ? "" : `## ${title}\n\n`}${points.map((point) => `- ${point}\n`).join("")}`,
+  const sections = outline.sections.map(({ title, points }) =>
+    [
+      ...(title === "" ? [] : [`## ${title}\n`]),
+      ...(points.length === 0 ? [] : [points.map((point) => `- ${point}\n`).join("")]),
+    ].join("\n"),
   );
   const title = outline.topic === "" ? [] : [`# ${outline.topic}\n`];
-  const remark = outline.basis === "topic" ? [`> ${LABELS[outline.language].skeletonNote(outline.topic)}\n`] : [];
+  const remark =
+    outline.basis === "topic" ? [`> ${LABELS[outline.language].skeletonNote(outline.topic, outline.brief)}\n`] : [];
   return [...title, ...remark, ...sections].join("\n");
 }
 
@@ -93,6 +101,8 @@ const document: Writer = {
     examples: ["Write an article about renewable energy", "写一篇关于人工智能的文章"],
   },
   outputModes: ["text/markdown", "text/plain"],
+  extracts:
+    "Keeps the sentences of a text as they are and in order, below headings. A topic gives a plan without facts.",
   question: "What should the document be about? 请告诉我文章的主题。",
   write(turn, input) {
     const article = writeDocument({ text: input.text, outline: input.data });
@@ -112,6 +122,7 @@ const summary: Writer = {
     tags: ["writing", "summary"],
     examples: ["Summarize: …", "总结：……"],
   },
+  extracts: "Its sentences are those of the text, about a quarter of it.",
   question: "Which text should I summarise? 请把要总结的文字发给我。",
   write(turn, input) {
     const extracted = summarize(textToSummarize(input, turn.parts));

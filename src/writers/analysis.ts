@@ -1,6 +1,6 @@
 import { type Block, splitBlocks } from "./blocks.ts";
 import { detectLanguage, type Language } from "./language.ts";
-import { cleanInline, columns, endsSentence, isWide } from "./plain-text.ts";
+import { cleanInline, isWide } from "./plain-text.ts";
 import { type Sentence, sampleEvenly, splitSentences, splitWords, type Word } from "./segment.ts";
 
 /** The analysis of a text, from which outline, article and summary are derived. */
@@ -20,10 +20,11 @@ export interface SourceSection {
   readonly title: string;
   /** Indexes into the analysed sentences, in order. */
   readonly sentences: readonly number[];
-  /** The sentence used as the title, if any; it is not repeated below it. */
-  readonly titleSentence?: number;
   /** Headings below this section's own. */
   readonly subtitles: readonly string[];
+  /** Where its text, without its heading, is in the source. */
+  readonly start: number;
+  readonly end: number;
 }
 
 export function analyse(text: string): Analysis {
@@ -38,103 +39,6 @@ export function analyse(text: string): Analysis {
 export function sentenceText({ text, sentences }: Analysis, index: number): string {
   const sentence = sentences[index];
   return sentence === undefined ? "" : cleanInline(text.slice(sentence.start, sentence.end));
-}
-
-/** Sentences that continue the previous one read badly on their own, and worse if they name nothing themselves. */
-const DEPENDENT_OPENING =
-  /^(?:otherwise|still|also|but|and|so|thus|then|together)\b|^(?:其次|此外|因此|所以|同时|然后|但)/i;
-const PRONOUN_OPENING = /^(?:this|these|those|it|its|they|he|she|such|some of them)\b|^(?:这|那|它|他|她|其中)/i;
-/** Words with which authors announce results, decisions and advice. */
-const CUE =
-  /\b(?:results? (?:show|suggest|indicate)|(?:shows?|found) that|we (?:found|recommend|conclude)|decided|rejected|recommends?|key|most (?:common|important)|main reason|nevertheless|in short|overall)\b|(?:结果|分析|研究)(?:显示|表明)|研究人员还?发现|决定|建议|要求|关键|最(?:容易|重要|常见)|必须|应当|总之/i;
-/** Amounts, dates and shares: what readers look for in a summary. */
-const FIGURE = /\d{2}|\d percent|[一二两三四五六七八九十百千万亿]{2,}|百分之/;
-/** Details around a text, such as "Present: Ann and Bob" and the date of the next meeting. */
-const FORMALITY = /^[\p{L} ]{2,16}[:：]|\bnext meeting\b|下次会议/u;
-/** Factor for the score of a sentence whose paragraph is already represented. */
-const SAME_PARAGRAPH = 0.6;
-const REPETITION = 0.6;
-/** Factor for the first sentence of a paragraph, which often says what it is about. */
-const PARAGRAPH_OPENING = 1.15;
-/** What a word counts for each time that it was chosen before. */
-const KNOWN_WORD = 0.3;
-
-/**
- * The best sentences among `candidates`, in source order. Each is chosen for its rank and for what it adds: words that
- * are frequent in the text and not yet in the choice. It is spread over the paragraphs and has no near duplicates.
- */
-export function bestSentences(
-  analysis: Analysis,
-  candidates: readonly number[],
-  count: number,
-  openingBonus: number,
-): number[] {
-  const { ranking, blocks, sentences } = analysis;
-  const texts = candidates.map((index) => sentenceText(analysis, index));
-  const announcing = texts.map((text) => /[:：]$/.test(text));
-  const onlyAnnouncing = announcing.every(Boolean);
-  const scores = candidates.map((index, position) => {
-    if (announcing[position] && !onlyAnnouncing) return 0;
-    const opens = position === 0 ? openingBonus : opensParagraph(analysis, index) ? PARAGRAPH_OPENING : 1;
-    return Math.sqrt(ranking.scores[index] ?? 0) * formFactor(texts[position]!) * opens;
-  });
-  const group = (index: number): number => blocks[sentences[index]!.block]!.group;
-  const gain = createGain(analysis);
-  const chosen: number[] = [];
-  while (chosen.length < count) {
-    const gains = candidates.map((index, position) =>
-      scores[position] === 0 ? 0 : scores[position]! * gain.of(index),
-    );
-    const best = byScore(gains)[0];
-    if (best === undefined || gains[best]! <= 0) break;
-    const index = candidates[best]!;
-    chosen.push(index);
-    gain.take(index);
-    const wasRepresented = chosen.some((other) => other !== index && group(other) === group(index));
-    candidates.forEach((other, position) => {
-      if (other === index || ranking.similarity(index, other) > REPETITION) scores[position] = 0;
-      else if (!wasRepresented && group(other) === group(index)) scores[position]! *= SAME_PARAGRAPH;
-    });
-  }
-  return chosen.sort((a, b) => a - b);
-}
-
-/** What the form of a sentence says about its worth in a selection. */
-function formFactor(text: string): number {
-  const factors = [
-    endsSentence(text) ? 1 : 0.6,
-    /[?？]["”’」]*$/.test(text) ? 0.5 : 1,
-    /^["“「『]/.test(text) ? 0.7 : 1,
-    columns(text, 30) < 30 ? 0.6 : 1,
-    PRONOUN_OPENING.test(text) ? 0.5 : DEPENDENT_OPENING.test(text) ? 0.8 : 1,
-    CUE.test(text) ? 1.5 : 1,
-    FIGURE.test(text) ? 1.15 : 1,
-    FORMALITY.test(text) ? 0.3 : 1,
-  ];
-  return factors.reduce((product, factor) => product * factor, 1);
-}
-
-/** How much a sentence adds to those that were taken. */
-function createGain({ words }: Analysis) {
-  const terms = words.map((own) => new Set(own.filter((word) => !word.stop).map((word) => word.key)));
-  const weights = new Map<string, number>();
-  for (const set of terms) for (const key of set) weights.set(key, (weights.get(key) ?? 0) + 1);
-  for (const [key, count] of weights) weights.set(key, Math.sqrt(count));
-  return {
-    /** Long sentences add more words, but not in proportion more for their length. */
-    of(index: number): number {
-      const own = terms[index]!;
-      return own.size === 0 ? 1 : sum(own, (key) => weights.get(key) ?? 0) / Math.cbrt(own.size);
-    },
-    take(index: number): void {
-      for (const key of terms[index]!) weights.set(key, (weights.get(key) ?? 0) * KNOWN_WORD);
-    },
-  };
-}
-
-function opensParagraph({ blocks, sentences }: Analysis, index: number): boolean {
-  const groupOf = (at: number) => blocks[sentences[at]?.block ?? -1]?.group;
-  return groupOf(index) !== groupOf(index - 1);
 }
 
 /** Ranking compares every pair of sentences; this limits it to 80,000 pairs for any source. */
@@ -209,7 +113,7 @@ function iterateScores(size: number, similarity: (left: number, right: number) =
   return scores;
 }
 
-function sum<T>(values: Iterable<T>, of: (value: T) => number): number {
+export function sum<T>(values: Iterable<T>, of: (value: T) => number): number {
   let total = 0;
   for (const value of values) total += of(value);
   return total;

@@ -1,3 +1,4 @@
+import { isSalutation } from "./phrases.ts";
 import { columns, endsSentence } from "./plain-text.ts";
 
 /** A range of the source: offsets of its content without list marker, heading marks or quote sign. */
@@ -173,7 +174,7 @@ function promoteTitles(text: string, blocks: Mutable<Block>[]): Block[] {
       !/^["“‘《「]?[\p{Lu}\p{Lo}\p{N}]/u.test(line)
     )
       return;
-    if (/[,;，、；]$/.test(line)) return;
+    if (/[,;，、；]$/.test(line) || isSalutation(line)) return;
     const body = text.slice(next.start, Math.min(next.end, next.start + 10_000));
     const bodyIsProse = next.kind === "paragraph" && body.length >= 2 * line.length && /[.!?。！？؟।]/.test(body);
     if (!first && !bodyIsProse) return;

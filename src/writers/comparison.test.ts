@@ -1,10 +1,8 @@
 /** Summaries compared with the first sentences of the text, of the same length. */
 import { describe, expect, it } from "vitest";
-import { writeDocument } from "./document.ts";
 import { CHINESE_TEXTS } from "./fixtures/summarized-chinese.ts";
 import { ENGLISH_TEXTS, type SummarizedText } from "./fixtures/summarized-english.ts";
 import { detectLanguage } from "./language.ts";
-import { writeOutline } from "./outline.ts";
 import { splitSentences, splitWords } from "./segment.ts";
 import { summarize } from "./summary.ts";
 
@@ -97,27 +95,5 @@ describe("a summary", () => {
     expect(length).toBeLessThanOrEqual(750);
     for (const [fact, found] of text.facts) expect(found.test(text.text), fact).toBe(true);
     expect(scoreOf(text.reference, text).overlap).toBe(1);
-  });
-});
-
-describe.each([...ENGLISH_TEXTS, ...CHINESE_TEXTS])("of $name", ({ text }) => {
-  const outline = writeOutline(text);
-  const points = outline.sections.flatMap((section) => section.points);
-
-  it("the outline has sections with names of their own, and sentences of the text in its order", () => {
-    const titles = outline.sections.map(({ title }) => title);
-    expect(titles.length).toBeGreaterThan(2);
-    expect(new Set([outline.topic, ...titles]).size).toBe(titles.length + 1);
-    const places = points.map((point) => text.indexOf(point));
-    expect(places).not.toContain(-1);
-    expect(places).toEqual([...places].sort((a, b) => a - b));
-  });
-
-  it("the article has each of these sentences once, and no others", () => {
-    const { markdown } = writeDocument({ outline });
-    const prose = markdown.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
-    const sentences = prose.flatMap((line) => splitSentences(line).map(({ end, start }) => line.slice(start, end)));
-    expect(sentences).toEqual(points);
-    expect(new Set(sentences).size).toBe(sentences.length);
   });
 });

@@ -4,12 +4,41 @@ import { CORAL_REEFS, MEDICAL_AI } from "./fixtures/texts.ts";
 import { writeOutline } from "./outline.ts";
 
 describe("document from an outline", () => {
-  it("writes the points of a text's outline as prose", () => {
+  it("writes out the text that an outline carries, whole and below its headings", () => {
     const article = writeDocument({ outline: writeOutline(CORAL_REEFS), text: "Write it out." });
-    expect(article).toMatchObject({ title: "Coral: reefs and algae", language: "en", basis: "text", introduction: [] });
-    expect(article.markdown).toContain(
-      "## Warming is not the only threat\n\nCarbon dioxide dissolving in seawater makes it more acidic, which slows the growth of coral skeletons. Fertiliser washed",
+    expect(article).toMatchObject({ language: "en", basis: "text", introduction: [] });
+    const prose = article.sections.flatMap(({ paragraphs }) => paragraphs).join("\n\n");
+    expect(prose).toBe(CORAL_REEFS);
+  });
+
+  it.each([
+    [
+      "Two piers are cracked. Repairing them would cost 31 million.",
+      "Two piers are cracked. Repairing them would cost 31 million.",
+    ],
+    ["Two piers are cracked. First, there is the cost.", "Two piers are cracked. First, there is the cost."],
+    ["Two piers are cracked. A repair would cost 31 million.", "A repair would cost 31 million."],
+  ])("repeats a heading only where the next sentence may refer to it: %s", (paragraph, written) => {
+    const sections = [{ title: "Two piers are cracked", points: [], paragraphs: [paragraph] }];
+    expect(writeDocument({ outline: { title: "Bridge", sections } }).sections[0]?.paragraphs).toEqual([written]);
+  });
+
+  it("writes the points of an outline without a text as prose", () => {
+    const { topic, sections } = writeOutline(CORAL_REEFS);
+    const outline = { topic, sections: sections.map(({ points, title }) => ({ title, points })) };
+    expect(writeDocument({ outline }).markdown).toContain(
+      "## Warming is not the only threat\n\nFertiliser washed from farms feeds seaweed that smothers young corals. Overfishing removes",
     );
+  });
+
+  it("keeps to the length that was asked for, with the beginning of each paragraph", () => {
+    const { markdown, sections } = writeDocument({
+      text: `Write an article of about 120 words from the following text:\n${CORAL_REEFS}`,
+    });
+    expect(markdown.split(/\s+/).length).toBeLessThan(180);
+    const paragraphs = sections.flatMap((section) => section.paragraphs);
+    expect(paragraphs).toHaveLength(4);
+    for (const paragraph of paragraphs) expect(CORAL_REEFS).toContain(paragraph);
   });
 
   it("says that a skeleton is one, in the language of the topic", () => {
@@ -59,9 +88,21 @@ describe("document from an outline", () => {
 
   it("keeps markup in titles and points from becoming structure", () => {
     const article = writeDocument({
-      outline: { title: "# A\n## B", sections: [{ title: "C\n\n# D", points: ["- x\n# y."] }] },
+      outline: {
+        title: "# A\n## B",
+        sections: [
+          { title: "C\n\n# D", points: ["- x\n# y."] },
+          { title: "E", paragraphs: ["# F\n\u0007\n## G"] },
+        ],
+      },
     });
-    expect(article.markdown.split("\n").filter((line) => line.startsWith("#"))).toEqual(["# A ## B", "## C # D"]);
+    expect(article.markdown.split("\n").filter((line) => line.startsWith("#"))).toEqual([
+      "# A ## B",
+      "## C # D",
+      "## E",
+      "### F",
+      "### G",
+    ]);
   });
 
   it.each([
@@ -89,13 +130,9 @@ describe("document from an outline", () => {
 });
 
 describe("document from a text", () => {
-  it("keeps the sentences and puts headings between them", () => {
+  it("is the one from its outline", () => {
     for (const text of [CORAL_REEFS, MEDICAL_AI]) {
-      const article = writeDocument({ text });
-      expect(article.basis).toBe("text");
-      expect(article.sections).toHaveLength(4);
-      for (const paragraph of article.sections.flatMap(({ paragraphs }) => paragraphs))
-        expect(text).toContain(paragraph);
+      expect(writeDocument({ text })).toEqual(writeDocument({ outline: writeOutline(text) }));
     }
   });
 

@@ -1,8 +1,9 @@
-import { type Analysis, analyse, bestSentences, type SourceSection, sentenceText } from "./analysis.ts";
-import { LABELS, type Language, skeletonBody } from "./language.ts";
+import type { Brief } from "./brief.ts";
+import { LABELS, type Language } from "./language.ts";
 import { type Basis, isSentence, type Outline, readOutline, writeOutline } from "./outline.ts";
-import { endsSentence, gapBetween, safeCut } from "./plain-text.ts";
-import { planSections } from "./sections.ts";
+import { isEnumerated, refersBack } from "./phrases.ts";
+import { endsSentence, gapBetween, safeCut, stripFinalPunctuation } from "./plain-text.ts";
+import { splitSentences } from "./segment.ts";
 import { readRequest } from "./topic.ts";
 
 interface ArticleSection {
@@ -21,75 +22,73 @@ export interface Article {
   markdown: string;
 }
 
-/** Approximate number of sentences that an article takes from a text; the rest of a long text is omitted. */
-const MAX_SENTENCES = 80;
-const MIN_PER_SECTION = 3;
-const OPENING_BONUS = 1.2;
 const SENTENCES_PER_PARAGRAPH = 5;
 
 /**
- * An article from an outline (ours or another agent's) or, without a usable one, from the text. Never throws on invalid
- * data.
+ * An article from an outline (ours or another agent's) or, without a usable one, from the text. What an outline carries
+ * of its text is kept whole and in order, below the headings of the outline. Never throws on invalid data.
  */
 export function writeDocument({ outline: given, text = "" }: { outline?: unknown; text?: string }): Article {
   const source = typeof given === "string" && given.trim() !== "" ? given : text;
-  const { content, isTopic } = readRequest(source);
+  const { brief, content } = readRequest(source);
   const outline = readOutline(given) ?? readOutline(content);
-  if (outline !== undefined) return articleFromOutline(outline);
-  if (isTopic) return articleFromOutline(writeOutline(source));
-  const body = skeletonBody(content);
-  return body === undefined ? articleFromText(content, "text") : articleFromText(body, "topic");
+  if (outline === undefined) return articleFromOutline(writeOutline(source));
+  return articleFromOutline(brief === undefined ? outline : { ...outline, brief: { ...outline.brief, ...brief } });
 }
 
 function articleFromOutline(outline: Outline): Article {
-  const { language, basis } = outline;
+  const { language, basis, brief } = outline;
   const labels = LABELS[language];
-  const sections = outline.sections.map((section, index) => ({
-    title: section.title || (outline.sections.length > 1 ? labels.part(index + 1) : ""),
+  const kept = partToKeep(outline);
+  const sections = outline.sections.map(({ paragraphs, points, title }, index) => ({
+    title: title || (outline.sections.length > 1 ? labels.part(index + 1) : ""),
     paragraphs:
-      basis === "topic" ? plannedParagraphs(section.points, language) : writtenParagraphs(section.points, language),
+      paragraphs !== undefined
+        ? sourceParagraphs(paragraphs, title, kept)
+        : basis === "topic"
+          ? plannedParagraphs(points, language)
+          : writtenParagraphs(points, language),
   }));
   const empty = outline.topic === "" && sections.length === 0;
   const title = empty
     ? ""
     : outline.topic || outline.sections.find((section) => section.title !== "")?.title || labels.untitled;
-  return toArticle({ title, language, basis, sections });
+  return toArticle({ title, language, basis, sections }, brief);
 }
 
-function articleFromText(text: string, basis: Basis): Article {
-  const analysis = analyse(text);
-  const plan = planSections(analysis);
-  const perSection = Math.max(MIN_PER_SECTION, Math.floor(MAX_SENTENCES / Math.max(1, plan.sections.length)));
-  const sections = plan.sections.map((section) => ({
-    title: section.title,
-    paragraphs: sourceParagraphs(analysis, section, perSection),
-  }));
-  if (sections.length === 0) return articleFromOutline(writeOutline(text));
-  return toArticle({ title: plan.title, language: analysis.language, basis, sections });
+/** How much of the text fits the length that was asked for: 1 for all of it. */
+function partToKeep({ brief, language, sections }: Outline): number {
+  const text = sections.flatMap(({ paragraphs = [] }) => paragraphs).join("\n");
+  const { length } = text.match(language === "zh" ? /\p{Script=Han}|[\p{L}\p{N}]+/gu : /\S+/g) ?? [];
+  return brief?.length === undefined || length === 0 ? 1 : Math.min(1, brief.length / length);
 }
 
-/** Preserves the paragraphs and lists of the source. */
-function sourceParagraphs(analysis: Analysis, section: SourceSection, limit: number): string[] {
-  const body = section.sentences.filter((index) => index !== section.titleSentence);
-  const selected = body.length <= limit ? body : bestSentences(analysis, body, limit, OPENING_BONUS);
-  const paragraphs: string[] = [];
-  let openGroup: string | undefined;
-  let openBlock = -1;
-  for (const index of selected) {
-    const { block: blockIndex } = analysis.sentences[index]!;
-    const block = analysis.blocks[blockIndex]!;
-    const group = `${block.kind} ${block.group}`;
-    const sentence = sentenceText(analysis, index);
-    if (sentence === "") continue;
-    const last = paragraphs.length - 1;
-    if (group !== openGroup) paragraphs.push(block.kind === "item" ? `- ${sentence}` : sentence);
-    else if (block.kind === "item" && blockIndex !== openBlock) paragraphs[last] += `\n- ${sentence}`;
-    else if (blockIndex !== openBlock && !endsSentence(paragraphs[last]!)) paragraphs.push(sentence);
-    else paragraphs[last] = joinSentences([paragraphs[last]!, sentence]);
-    openGroup = group;
-    openBlock = blockIndex;
-  }
-  return paragraphs.length > 0 ? paragraphs : listOf(section.subtitles.filter((subtitle) => subtitle !== ""));
+/** All of it, or the beginning of each paragraph: what follows may refer to it, and not the other way round. */
+function sourceParagraphs(paragraphs: readonly string[], title: string, kept: number): string[] {
+  const [first = "", ...rest] = paragraphs;
+  const all = [withoutTitle(first, title), ...rest].filter((paragraph) => paragraph !== "");
+  if (kept >= 1) return all;
+  return all.flatMap((paragraph) => {
+    const sentences = splitSentences(paragraph);
+    const last = sentences[Math.max(0, Math.round(sentences.length * kept) - 1)];
+    return last === undefined || isListed(paragraph) ? paragraph : paragraph.slice(0, last.end);
+  });
+}
+
+const isListed = (paragraph: string): boolean => /^[ \t]*(?:[-*+•|]|\d+[.)]|```)/.test(paragraph);
+
+const PRONOUN = /\b(?:it|its|they|them|their|he|him|his|she|her|this|these|those|that|such)\b|[它他她这那其此该]/i;
+
+/** A sentence that is the heading is not repeated below it, unless the next one may refer to it. */
+function withoutTitle(paragraph: string, title: string): string {
+  const [first, second] = splitSentences(paragraph);
+  if (first === undefined || isListed(paragraph)) return paragraph;
+  const opening = stripFinalPunctuation(paragraph.slice(first.start, first.end));
+  if (opening.toLowerCase() !== title.toLowerCase()) return paragraph;
+  // "You need:" above a list.
+  if (second === undefined) return /[:：]$/.test(paragraph) ? "" : paragraph;
+  const next = paragraph.slice(second.start, second.end);
+  return PRONOUN.test(next) || isEnumerated(next) || refersBack(next) ? paragraph : paragraph.slice(second.start);
 }
 
 /** Sentences become prose; phrases stay a list, since turning them into sentences would require invented content. */
@@ -119,12 +118,12 @@ function joinSentences(sentences: readonly string[]): string {
   return sentences.reduce((text, sentence) => text + gapBetween(text, sentence) + sentence, "");
 }
 
-function toArticle(draft: Omit<Article, "introduction" | "markdown">): Article {
+function toArticle(draft: Omit<Article, "introduction" | "markdown">, brief?: Brief): Article {
   const { title, language, basis, sections } = draft;
   const labels = LABELS[language];
   const titles = sections.map((section) => section.title).filter((name) => name !== "");
   const introduction: string[] = [];
-  if (title !== "" && basis === "topic") introduction.push(labels.skeletonNote(title));
+  if (title !== "" && basis === "topic") introduction.push(labels.skeletonNote(title, brief));
   if (titles.length > 0 && basis === "topic") introduction.push(labels.plan(titles));
   const blocks = [
     ...(title === "" ? [] : [`# ${title}`]),

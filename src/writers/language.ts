@@ -1,3 +1,5 @@
+import type { Brief } from "./brief.ts";
+
 export type Language = "en" | "zh";
 
 /** Enough to detect the language; reading the rest of a long text would only cost time. */
@@ -28,10 +30,8 @@ interface Labels {
   readonly part: (number: number) => string;
   /** Title composed of words of equal weight. */
   readonly list: (words: readonly string[]) => string;
-  /** Title composed of key phrases, the main one first. */
-  readonly titleOf: (phrases: readonly string[]) => string;
   /** Notes that the article does not contain facts yet. */
-  readonly skeletonNote: (title: string) => string;
+  readonly skeletonNote: (title: string, brief?: Brief) => string;
   /** Matches that note, so that a summary of a skeleton repeats it. */
   readonly skeletonMark: RegExp;
   /** Lists the parts of an article that is still to be written. */
@@ -103,6 +103,20 @@ function chineseGuide(points: readonly string[]): string {
   return `本节先写${[first, ...rest.map((point) => `再写${point}`), `最后写${last}`].join("；")}。`;
 }
 
+function englishBrief({ audience, length, tone }: Brief = {}): string {
+  return [audience && `for ${audience}`, length && `about ${length} words`, tone && `tone: ${tone}`]
+    .filter(Boolean)
+    .join(", ");
+}
+
+function chineseBrief({ audience, length, tone }: Brief = {}): string {
+  return [audience && `读者：${audience}`, length && `约${length}字`, tone && `语言：${tone}`]
+    .filter(Boolean)
+    .join("，");
+}
+
+const inBrackets = (text: string, open: string, close: string) => (text === "" ? "" : open + text + close);
+
 function englishCount(count: number): string {
   return `${ENGLISH_NUMBERS[count] ?? count} ${count === 1 ? "part" : "parts"}`;
 }
@@ -114,9 +128,8 @@ export const LABELS = {
     untitled: "Untitled",
     part: (number) => `Part ${number}`,
     list: englishList,
-    titleOf: ([main = "", ...others]) => (others.length === 0 ? main : `${main}: ${englishList(others)}`),
-    skeletonNote: (title) =>
-      `This is a skeleton for “${title}”, built without source material: each section says what to write, and the facts are still to be filled in.`,
+    skeletonNote: (title, brief?: Brief) =>
+      `This is a skeleton for “${title}”${inBrackets(englishBrief(brief), " (", ")")}, built without source material: each section says what to write, and the facts are still to be filled in.`,
     skeletonMark: /^This is a skeleton for “/,
     plan: (titles) => `The plan has ${englishCount(titles.length)} — ${titles.join("; ")}.`,
     planMark: /^The plan has \S+ parts? — /,
@@ -129,9 +142,8 @@ export const LABELS = {
     untitled: "未命名",
     part: (number) => `第${number === 2 ? "二" : (CHINESE_NUMBERS[number] ?? number)}部分`,
     list: (words) => words.join("与"),
-    titleOf: ([main = "", ...others]) => (others.length === 0 ? main : `${main}：${others.join("与")}`),
-    skeletonNote: (title) =>
-      `这是《${title.replace(/[《》]/g, "")}》的写作骨架，没有使用任何素材：各节只说明该写什么，具体内容有待补充。`,
+    skeletonNote: (title, brief?: Brief) =>
+      `这是《${title.replace(/[《》]/g, "")}》的写作骨架${inBrackets(chineseBrief(brief), "（", "）")}，没有使用任何素材：各节只说明该写什么，具体内容有待补充。`,
     skeletonMark: /^这是《[^》]*》的写作骨架/,
     plan: (titles) => `全文计划分为${CHINESE_NUMBERS[titles.length] ?? titles.length}个部分——${titles.join("；")}。`,
     planMark: /^全文计划分为\S{1,3}个部分——/,

@@ -34,6 +34,30 @@ describe("outline of a topic", () => {
     for (const section of outline.sections) expect(section.points).toHaveLength(3);
   });
 
+  it.each([
+    [
+      "Write an article about the history of tea for a school magazine, about 300 words",
+      "The history of tea",
+      { length: 300, audience: "a school magazine" },
+    ],
+    ["A talk about bees, for children, in a friendly tone", "Bees", { audience: "children", tone: "friendly" }],
+    ["Electric cars, no more than 1,500 words", "Electric cars", { length: 1500 }],
+    ["Please write a 500-word essay on bees. Keep it simple.", "Bees", { length: 500, tone: "simple" }],
+    ["写一篇关于茶的历史的文章，约300字", "茶的历史", { length: 300 }],
+    [
+      "为校刊写一篇关于垃圾分类的文章，800字左右，语言通俗",
+      "垃圾分类",
+      { length: 800, audience: "校刊", tone: "通俗" },
+    ],
+    ["写一篇关于恐龙的短文，适合小学生阅读", "恐龙", { audience: "小学生" }],
+    ["茶的历史，不超过500字", "茶的历史", { length: 500 }],
+    ["Toys for children", "Toys for children", undefined],
+    ["Rust for beginners", "Rust for beginners", undefined],
+  ])("%s: about %s, and how to write it", (request, topic, brief) => {
+    const outline = writeOutline(request);
+    expect([outline.topic, outline.brief]).toEqual([topic, brief]);
+  });
+
   it("gives a skeleton that names the topic, in its language", () => {
     expect(writeOutline("electric cars").sections.map(({ title }) => title)).toEqual([
       "Electric cars: background",
@@ -69,31 +93,35 @@ describe("outline of a topic", () => {
 });
 
 describe("outline of a text", () => {
-  it("groups English paragraphs and keeps their sentences as points", () => {
+  it("groups English paragraphs below phrases of them, with their main statements as points", () => {
     const outline = writeOutline(CORAL_REEFS);
-    expect(outline).toMatchObject({ language: "en", basis: "text", topic: "Coral: reefs and algae" });
+    expect(outline).toMatchObject({
+      language: "en",
+      basis: "text",
+      topic: "Coral reefs cover less than one percent of the ocean floor",
+    });
     expect(outline.sections.map(({ title }) => title)).toEqual([
-      "Reefs and corals",
-      "Bleaching and algae",
+      "Most reef-building corals live in partnership",
+      "The algae may come back",
       "Warming is not the only threat",
       "Several groups are trying to help reefs recover",
     ]);
     expect(outline.sections[2]?.points).toEqual([
-      "Carbon dioxide dissolving in seawater makes it more acidic, which slows the growth of coral skeletons.",
       "Fertiliser washed from farms feeds seaweed that smothers young corals.",
+      "Overfishing removes the grazing fish that would otherwise keep seaweed in check.",
     ]);
+    expect(outline.sections.flatMap(({ paragraphs }) => paragraphs)).toEqual(CORAL_REEFS.split("\n\n"));
   });
 
   it("groups Chinese paragraphs likewise", () => {
     const outline = writeOutline(`请根据以下内容生成大纲：\n${MEDICAL_AI}`);
     expect(outline).toMatchObject({ language: "zh", basis: "text", topic: "人工智能正在深刻改变医疗行业" });
     expect(outline.sections.map(({ title }) => title)).toEqual([
-      "人工智能与诊断",
-      "在药物研发领域，人工智能同样表现突出",
+      "医生主要依靠经验和有限的检查手段作出诊断",
       "人工智能在医疗中的应用也面临不少挑战",
       "人工智能不会取代医生，而是成为医生的得力助手",
     ]);
-    for (const point of outline.sections.flatMap(({ points }) => points)) expect(MEDICAL_AI).toContain(point);
+    expect(outline.sections.flatMap(({ paragraphs }) => paragraphs)).toEqual(MEDICAL_AI.split("\n\n"));
   });
 
   it("follows the headings a text has", () => {
@@ -102,16 +130,30 @@ describe("outline of a text", () => {
     );
     expect(outline.topic).toBe("设计说明");
     expect(outline.sections).toEqual([
-      { title: "引言", points: ["本文说明整体设计。"] },
-      { title: "架构", points: ["客户端", "服务端"] },
-      { title: "接口", points: ["/send", "/get"] },
+      { title: "引言", points: ["本文说明整体设计。"], paragraphs: ["本文说明整体设计。"] },
+      {
+        title: "架构",
+        points: ["客户端", "服务端"],
+        paragraphs: ["### 1.1 客户端\n客户端负责交互。", "### 1.2 服务端\n服务端负责执行。"],
+      },
+      {
+        title: "接口",
+        points: ["/send", "/get"],
+        paragraphs: ["| 路径 | 说明 |\n|---|---|\n| `/send` | 发送 |\n| `/get` | 查询 |"],
+      },
     ]);
   });
 
   it("takes short notes as they are", () => {
     const outline = writeOutline("Meeting notes\n- Ship v2 by Friday\n- Fix the login bug\n");
     expect(outline).toMatchObject({ topic: "Meeting notes", basis: "text" });
-    expect(outline.sections).toEqual([{ title: "Key points", points: ["Ship v2 by Friday", "Fix the login bug"] }]);
+    expect(outline.sections).toEqual([
+      {
+        title: "Key points",
+        points: ["Ship v2 by Friday", "Fix the login bug"],
+        paragraphs: ["- Ship v2 by Friday\n- Fix the login bug"],
+      },
+    ]);
   });
 
   it.each(["", " \n\t ", "...", "\u200d"])("has no sections for %j", (text) => {

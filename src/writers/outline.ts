@@ -1,8 +1,20 @@
-import { type Analysis, analyse, bestSentences, type SourceSection, sentenceText } from "./analysis.ts";
-import { detectLanguage, type Language, skeletonBody } from "./language.ts";
-import { capitalize, cleanInline, endsSentence, MAX_TITLE_LENGTH, stripMarks, truncate } from "./plain-text.ts";
+import { type Analysis, analyse, type SourceSection, sentenceText } from "./analysis.ts";
+import { type Brief, readBrief } from "./brief.ts";
+import { detectLanguage, LABELS, type Language, skeletonBody } from "./language.ts";
+import { hasLooseEnd, isEnumerated, isFormality, mainClause, refersBack } from "./phrases.ts";
+import {
+  capitalize,
+  cleanInline,
+  columns,
+  endsSentence,
+  MAX_TITLE_LENGTH,
+  stripMarks,
+  truncate,
+} from "./plain-text.ts";
 import { planSections } from "./sections.ts";
+import { bestSentences } from "./selection.ts";
 import { buildSkeleton } from "./skeletons.ts";
+import { MAX_SOURCE_LENGTH, readParagraphs, splitParagraphs } from "./source.ts";
 import { readRequest } from "./topic.ts";
 
 /** "text": based on a text; "topic": a skeleton for a bare topic, without facts. */
@@ -11,36 +23,46 @@ export type Basis = "text" | "topic";
 interface OutlineSection {
   title: string;
   points: string[];
+  /** What the text has in this section, for an article that is written from the outline. */
+  paragraphs?: string[];
 }
 
 export interface Outline {
   topic: string;
   language: Language;
   basis: Basis;
+  /** What the request says about the article, beside its subject. */
+  brief?: Brief;
   sections: OutlineSection[];
 }
 
-const MAX_POINTS_PER_SECTION = 4;
-const MAX_SUBTITLES = 12;
-const OPENING_BONUS = 1.2;
-
 /** An outline of a text, or a skeleton for a topic; no sections if the input has neither. */
 export function writeOutline(text: string): Outline {
-  const { content, isTopic } = readRequest(text);
+  const { brief, content, isTopic } = readRequest(text);
+  const outline = (isTopic ? undefined : textOutline(content)) ?? topicOutline(content, text);
+  return brief === undefined || outline.sections.length === 0 ? outline : { ...outline, brief };
+}
+
+function textOutline(content: string): Outline | undefined {
   const body = skeletonBody(content);
   // Only the note that something is a skeleton: neither a topic nor a text.
-  if (body?.trim() === "") return topicOutline("", text);
-  if (!isTopic) {
-    const analysis = analyse(body ?? content);
-    const plan = planSections(analysis);
-    const sections = plan.sections.map((section) => ({
-      title: section.title,
-      points: selectPoints(analysis, section),
-    }));
-    if (sections.length > 0)
-      return { topic: plan.title, language: analysis.language, basis: body === undefined ? "text" : "topic", sections };
-  }
-  return topicOutline(content, text);
+  if (body?.trim() === "") return { topic: "", language: detectLanguage(content), basis: "topic", sections: [] };
+  const analysis = analyse(body ?? content);
+  const { sections, title } = planSections(analysis);
+  if (sections.length === 0) return undefined;
+  const points = selectPoints(analysis, title, sections);
+  const lengths = sections.map(({ end, start }) => end - start);
+  const total = lengths.reduce((sum, length) => sum + length, 0);
+  return {
+    topic: title,
+    language: analysis.language,
+    basis: body === undefined ? "text" : "topic",
+    sections: sections.map((section, index) => {
+      const share = Math.ceil((MAX_SOURCE_LENGTH * lengths[index]!) / Math.max(total, 1));
+      const paragraphs = splitParagraphs(analysis.text.slice(section.start, section.end), share);
+      return { title: section.title, points: points[index]!, ...(paragraphs.length > 0 && { paragraphs }) };
+    }),
+  };
 }
 
 function topicOutline(content: string, request: string): Outline {
@@ -61,16 +83,82 @@ function topicOutline(content: string, request: string): Outline {
   };
 }
 
-function selectPoints(analysis: Analysis, section: SourceSection): string[] {
-  const subtitles = section.subtitles.filter((subtitle) => subtitle !== "").slice(0, MAX_SUBTITLES);
-  if (subtitles.length >= 2) return subtitles;
-  const body = section.sentences.filter((index) => index !== section.titleSentence);
-  const count = Math.min(MAX_POINTS_PER_SECTION, Math.max(2, Math.ceil(body.length / 2)));
-  const points = bestSentences(analysis, body, count, OPENING_BONUS)
-    .map((index) => sentenceText(analysis, index))
-    .filter((point) => point !== "");
-  return points.length > 0 ? points : subtitles;
+const MAX_POINTS_PER_SECTION = 4;
+const MAX_SUBTITLES = 12;
+const OPENING_BONUS = 1.2;
+const POINT_COLUMNS = 90;
+const MIN_POINT_COLUMNS = 40;
+/** A statement of fewer columns says too little on its own. */
+const MIN_POINT = 16;
+/** An outline has at most this part of its text: it is to be read faster. */
+const SHARE_OF_TEXT = 3;
+/** Characters that an outline may have of any text: notes of a few lines are their own outline. */
+const MIN_ROOM = 80;
+/** Characters that the mark of a heading or point takes up beside its words. */
+const MARKS = 2;
+
+/** One point for each section, then more of those that say most, as far as there is room. */
+function selectPoints(analysis: Analysis, title: string, sections: readonly SourceSection[]): string[][] {
+  const subtitles = sections.map((section) =>
+    section.subtitles.filter((subtitle) => subtitle !== "").slice(0, MAX_SUBTITLES),
+  );
+  const given = [title, ...sections.map((section) => section.title), ...subtitles.flat()];
+  let room = Math.max(MIN_ROOM, Math.floor(analysis.text.replace(/\s+/g, " ").trim().length / SHARE_OF_TEXT));
+  for (const line of given) room -= line.length + MARKS;
+  const share = room / sections.length;
+  const candidates = sections.map((section) => toPoints(analysis, title, section, share, sections.length === 1));
+  const chosen: number[][] = sections.map(() => []);
+  for (let round = 0; round < MAX_POINTS_PER_SECTION; round += 1) {
+    sections.forEach((_, index) => {
+      const points = candidates[index]!;
+      const lengthOf = (sentence: number) => points.get(sentence)!.length + MARKS;
+      const others = [...points.keys()].filter((sentence) => !chosen[index]!.includes(sentence));
+      // The first ones leave as much for the sections that follow.
+      const own = round === 0 ? room / (sections.length - index) : room;
+      if (subtitles[index]!.length >= 2 || others.length === 0) return;
+      const [best] = bestSentences(analysis, others, { count: 1, openingBonus: OPENING_BONUS, room: own, lengthOf });
+      if (best === undefined) return;
+      chosen[index]!.push(best);
+      room -= lengthOf(best);
+    });
+  }
+  return sections.map((_, index) => {
+    if (chosen[index]!.length === 0) return subtitles[index]!;
+    return chosen[index]!.sort((a, b) => a - b).map((sentence) => candidates[index]!.get(sentence)!);
+  });
 }
+
+/** What each sentence of a section would be as a point: itself, or its main clause. */
+function toPoints(
+  analysis: Analysis,
+  topic: string,
+  section: SourceSection,
+  room: number,
+  isOnly: boolean,
+): Map<number, string> {
+  const { language } = analysis;
+  const limit = Math.min(POINT_COLUMNS, Math.max(MIN_POINT_COLUMNS, language === "zh" ? 2 * room : room));
+  const points = section.sentences.flatMap((index) => {
+    const sentence = sentenceText(analysis, index);
+    const clause = mainClause(sentence, language, limit);
+    const isWhole =
+      clause === undefined || sentence.startsWith(clause) === false || sentence.length - clause.length <= 2;
+    return sentence === "" ? [] : [{ index, sentence, point: isWhole ? sentence : clause + LABELS[language].fullStop }];
+  });
+  const own = points.filter(({ sentence }) => ![topic, section.title].some((title) => contains(sentence, title)));
+  const independent = own.filter(({ index, sentence }) => {
+    const isListed = analysis.blocks[analysis.sentences[index]!.block]!.kind === "item";
+    const isStatement = endsSentence(sentence) && !/[?？]$/.test(sentence) && columns(sentence, MIN_POINT) >= MIN_POINT;
+    return (isListed || isStatement) && !refersBack(sentence) && !isEnumerated(sentence) && !isFormality(sentence);
+  });
+  const complete = independent.filter(({ sentence }) => !hasLooseEnd(sentence));
+  // Notes of a few lines are taken as they are.
+  const usable = [complete, independent, ...(isOnly ? [own, points] : [])].find((list) => list.length > 0) ?? [];
+  return new Map(usable.map(({ index, point }) => [index, point]));
+}
+
+const contains = (sentence: string, title: string) =>
+  sentence.toLowerCase().includes(title.toLowerCase().replace(/…$/, ""));
 
 const MAX_SECTIONS = 50;
 const MAX_POINTS = 50;
@@ -97,12 +185,14 @@ export function readOutline(value: unknown): Outline | undefined {
   if (sections === undefined || (sections.length === 0 && !title)) return undefined;
   const points = sections.flatMap((section) => section.points);
   const given = isFields(value) ? value : {};
+  const brief = readBrief(given.brief);
   const stated = given.language === "en" || given.language === "zh" ? given.language : undefined;
   return {
     topic: title ?? "",
     language:
       stated ?? detectLanguage([title ?? "", ...sections.map((section) => section.title), ...points].join("\n")),
     basis: given.basis === "text" || given.basis === "topic" ? given.basis : basisOf(points),
+    ...(brief !== undefined && { brief }),
     sections,
   };
 }
@@ -212,7 +302,9 @@ function readSections(values: readonly unknown[]): OutlineSection[] {
     } else if (isFields(value)) {
       const title = firstText(value, TITLE_KEYS) ?? "";
       const points = firstPoints(value);
-      if (title !== "" || points.length > 0) sections.push({ title, points });
+      const paragraphs = readParagraphs(value.paragraphs);
+      if (title !== "" || points.length > 0 || paragraphs.length > 0)
+        sections.push({ title, points, ...(paragraphs.length > 0 && { paragraphs }) });
     }
   }
   return sections;

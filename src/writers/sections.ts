@@ -1,15 +1,8 @@
-import { type Analysis, byScore, findKeywords, type Keyword, type SourceSection, sentenceText } from "./analysis.ts";
+import { type Analysis, byScore, type SourceSection, sentenceText } from "./analysis.ts";
 import { type Block, stripHeadingNumber } from "./blocks.ts";
 import { LABELS } from "./language.ts";
-import {
-  capitalize,
-  cleanInline,
-  columns,
-  MAX_TITLE_LENGTH,
-  stripFinalPunctuation,
-  stripMarks,
-  truncate,
-} from "./plain-text.ts";
+import { headingPhrase, isFormality, opensWithPronoun } from "./phrases.ts";
+import { cleanInline, columns, MAX_TITLE_LENGTH, stripFinalPunctuation, stripMarks, truncate } from "./plain-text.ts";
 
 interface SourcePlan {
   readonly title: string;
@@ -17,9 +10,8 @@ interface SourcePlan {
 }
 
 const MAX_SECTIONS = 24;
-const FIRST_SENTENCE_AS_TITLE_COLUMNS = 60;
 
-/** The headings of the text if it has them, otherwise groups of related sentences. */
+/** The headings of the text if it has them, otherwise groups of paragraphs. */
 export function planSections(analysis: Analysis): SourcePlan {
   const headed = headedPlan(analysis);
   if (headed !== undefined) return headed;
@@ -47,11 +39,14 @@ function headedPlan(analysis: Analysis): SourcePlan | undefined {
   const between = (from: number, to: number): number[] =>
     analysis.sentences.flatMap(({ block }, index) => (block >= from && block < to ? [index] : []));
   const sections: SourceSection[] = tops.slice(0, MAX_SECTIONS).map((top, position) => {
-    const end = tops[position + 1]?.index ?? blocks.length;
+    const next = position + 1 < MAX_SECTIONS ? tops[position + 1] : undefined;
+    const end = next?.index ?? blocks.length;
     const below = others.filter((heading) => heading.index > top.index && heading.index < end);
     return {
       title: headingTitle(analysis, top.block) || LABELS[language].part(position + 1),
       sentences: between(top.index, end),
+      start: top.block.end,
+      end: next === undefined ? analysis.text.length : lineStart(analysis, next.block),
       subtitles:
         below.length > 0
           ? highestLevel(below).map(({ block }) => headingTitle(analysis, block))
@@ -60,8 +55,16 @@ function headedPlan(analysis: Analysis): SourcePlan | undefined {
   });
   const title = titled ? headingTitle(analysis, first.block) : joinedTitle(analysis, sections);
   const preface = between(0, tops[0]?.index ?? 0);
-  if (preface.length > 0) sections.unshift({ title: LABELS[language].introduction, sentences: preface, subtitles: [] });
+  if (preface.length > 0) {
+    const start = titled ? first.block.end : 0;
+    const end = lineStart(analysis, others[0]!.block);
+    sections.unshift({ title: LABELS[language].introduction, sentences: preface, subtitles: [], start, end });
+  }
   return { title, sections };
+}
+
+function lineStart({ text }: Analysis, block: Block): number {
+  return text.lastIndexOf("\n", block.start - 1) + 1;
 }
 
 function highestLevel<T extends { level: number }>(headings: readonly T[]): T[] {
@@ -93,61 +96,70 @@ function titleOf(analysis: Analysis): string {
   return first?.kind === "heading" ? headingTitle(analysis, first) : titleFromSentences(analysis);
 }
 
+const TITLE_COLUMNS = { en: 80, zh: 66 } as const;
+/** Sentences that may give the text its title. */
+const OPENING_SENTENCES = 8;
+
 function titleFromSentences(analysis: Analysis): string {
   const { language, words } = analysis;
-  const opening = stripFinalPunctuation(sentenceText(analysis, 0));
-  const phrases = findKeywords(words, language, 6)
-    .filter((phrase) => phrase.weight >= 2 && namesThing(phrase))
-    .slice(0, 3);
-  if (
-    phrases.length === 0 ||
-    (opening !== "" && columns(opening, FIRST_SENTENCE_AS_TITLE_COLUMNS) < FIRST_SENTENCE_AS_TITLE_COLUMNS)
-  ) {
-    return truncate(opening, MAX_TITLE_LENGTH);
-  }
-  return capitalize(LABELS[language].titleOf(phrases.map(({ text }) => text)));
+  const openings = words
+    .slice(0, OPENING_SENTENCES)
+    .map((_, index) => sentenceText(analysis, index))
+    .filter((sentence) => !isFormality(sentence));
+  const phrase = openings
+    .map((sentence, at) => headingPhrase(sentence, language, TITLE_COLUMNS[language], at === 0))
+    .find(Boolean)?.phrase;
+  return phrase ?? truncate(stripFinalPunctuation(openings[0] ?? sentenceText(analysis, 0)), MAX_TITLE_LENGTH);
 }
 
 const MAX_FOUND_SECTIONS = 6;
-const SENTENCES_PER_FOUND_SECTION = 4;
-const TITLE_COLUMNS = 56;
+/** A heading with its points takes a third of this, as the outline does of the text. */
+const COLUMNS_PER_SECTION = { en: 360, zh: 260 } as const;
 
-interface Name {
-  readonly title: string;
-  readonly titleSentence?: number;
-}
-
-/** Splits the sentences where neighbours share the fewest words, and names each part after its distinctive words. */
+/** Paragraphs in their order, joined where they are short or share their words, and named after what they say. */
 function findSections(analysis: Analysis, title: string): SourceSection[] {
-  const { sentences, language } = analysis;
+  const { blocks, language, sentences, text } = analysis;
   if (sentences.length === 0) return [];
-  const wanted = Math.min(MAX_FOUND_SECTIONS, Math.max(1, Math.round(sentences.length / SENTENCES_PER_FOUND_SECTION)));
+  const most = COLUMNS_PER_SECTION[language] * MAX_FOUND_SECTIONS;
+  const wanted = Math.max(1, Math.round(columns(text, most) / COLUMNS_PER_SECTION[language]));
   const starts = [0, ...cutPoints(analysis, wanted - 1)];
   const groups = starts.map((start, index) => {
     const end = starts[index + 1] ?? sentences.length;
     return Array.from({ length: end - start }, (_, offset) => start + offset);
   });
-  const names = groupNames(analysis, groups, title);
+  const titles = groupTitles(analysis, groups, title);
+  const [first] = blocks;
+  const offsets = starts.map((start, index) =>
+    index === 0 ? (first?.kind === "heading" ? first.end : 0) : lineStart(analysis, blocks[sentences[start]!.block]!),
+  );
   return groups.map((group, index) => ({
-    ...(names[index] ?? { title: LABELS[language].part(index + 1) }),
+    title: titles[index] ?? LABELS[language].part(index + 1),
     sentences: group,
     subtitles: [],
+    start: offsets[index]!,
+    end: offsets[index + 1] ?? text.length,
   }));
 }
 
+/** Between paragraphs, where neighbours share the fewest words. */
 function cutPoints(analysis: Analysis, count: number): number[] {
   const { sentences, ranking, blocks } = analysis;
-  const depth = (gap: number): number => {
-    let cohesion = 0;
+  const cohesion = (gap: number): number => {
+    let shared = 0;
     for (let left = Math.max(0, gap - 3); left < gap; left += 1) {
       for (let right = gap; right < Math.min(sentences.length, gap + 3); right += 1)
-        cohesion += ranking.similarity(left, right);
+        shared += ranking.similarity(left, right);
     }
-    const newParagraph = blocks[sentences[gap - 1]!.block]?.group !== blocks[sentences[gap]!.block]?.group;
-    return newParagraph ? 10 - cohesion : -cohesion;
+    return shared;
   };
-  const gaps = Array.from({ length: Math.max(0, sentences.length - 1) }, (_, index) => index + 1);
-  const order = byScore(gaps.map(depth)).map((position) => gaps[position]!);
+  const blockOf = (index: number) => blocks[sentences[index]!.block]!;
+  const gaps = sentences.flatMap((_, index) => {
+    if (index === 0 || blockOf(index).group === blockOf(index - 1).group) return [];
+    // A list belongs to the line that announces it, and a pronoun to the paragraph that it refers to.
+    const isAnnounced = blockOf(index).kind === "item" || /[:：]$/.test(sentenceText(analysis, index - 1));
+    return isAnnounced || opensWithPronoun(sentenceText(analysis, index)) ? [] : [index];
+  });
+  const order = byScore(gaps.map((gap) => -cohesion(gap))).map((position) => gaps[position]!);
   const shortest = Math.min(2, Math.floor(sentences.length / (count + 1)));
   const cuts: number[] = [];
   for (const gap of order) {
@@ -158,111 +170,37 @@ function cutPoints(analysis: Analysis, count: number): number[] {
   return cuts.sort((a, b) => a - b);
 }
 
-/** "However, reefs recover" becomes the title "Reefs recover". */
-const CONNECTIVE =
-  /^(?:however|but|still|moreover|furthermore|in addition|finally|first|second|third|today|now|meanwhile|therefore|thus|of course|for example|for instance),?\s+|^(?:不过|但是|然而|此外|另外|同时|首先|其次|最后|因此|所以|总之|如今|目前|当然|例如|比如|与此同时|专家普遍认为|专家认为)，/i;
-/** Openings whose first clause is meaningless on its own, and words that refer back. */
-const DEPENDENT =
-  /^(?:when|while|if|although|though|because|since|as|after|before|until|unless|in|on|at|by|for|from|with|without|according|despite|during|under|over|to|this|these|those|that|it|they|he|she|such|otherwise|there|we|i|you|and|or)\b|^(?:当|如果|虽然|尽管|由于|因为|随着|根据|按照|对于|关于|除了|为了|在|从|过去|以前|这|那|它|他|她|其|借助|通过|要)/i;
+const HEADING_COLUMNS = { en: 52, zh: 44 } as const;
+/** What a phrase loses by each sentence before it: the first says best what a paragraph is about. */
+const LATER_SENTENCE = 0.6;
+/** What it loses by each column. */
+const WIDTH = 0.015;
 
-/**
- * A short opening sentence is the best title of a paragraph; next are words that it repeats and its neighbours do not
- * contain, then the opening clause of one of its sentences, and finally any distinctive words.
- */
-function groupNames(
-  analysis: Analysis,
-  groups: readonly (readonly number[])[],
-  textTitle: string,
-): (Name | undefined)[] {
-  const { words, language } = analysis;
-  if (groups.length === 1) return [{ title: LABELS[language].keyPoints }];
-  const perGroup = groups.map((group) =>
-    findKeywords(
-      group.map((index) => words[index]!),
-      language,
-      30,
-    ),
-  );
-  const spreadOf = new Map<string, number>();
-  for (const keywords of perGroup) for (const { key } of keywords) spreadOf.set(key, (spreadOf.get(key) ?? 0) + 1);
-  const taken = new Set<string>([textTitle]);
-  const fromKeywords = (keywords: readonly Keyword[]): string | undefined =>
-    keywords.length === 0 ? undefined : capitalize(LABELS[language].list(keywords.map(({ text }) => text)));
-
-  return groups.map((group, position) => {
-    const keywords = perGroup[position]!;
-    const apart = byScore(keywords.map(({ key, weight }) => weight / (spreadOf.get(key) ?? 1))).map(
-      (index) => keywords[index]!,
-    );
-    // A word of all groups does not tell this one from the others.
-    const isOwn = ({ key }: Keyword) => (spreadOf.get(key) ?? 0) < groups.length;
-    const repeated = apart.filter((keyword) => keyword.weight >= 2 && namesThing(keyword)).slice(0, 2);
-    const own = repeated.filter(isOwn);
-    const pair = toName(repeated.length > 1 && own.length > 0 ? fromKeywords(repeated) : undefined);
-    const clauses = group.map((index) => clauseName(analysis, group, index));
-    const candidates: (Name | undefined)[] = [
-      openingTitle(analysis, group),
-      // In Chinese, verbs cannot be distinguished from nouns, and two words rarely make a title.
-      ...(language === "zh" ? [...clauses, pair] : [pair, ...clauses]),
-      toName(fromKeywords(own)),
-      toName(openingWords(analysis, group)),
-      toName(fromKeywords(repeated)),
-      toName(fromKeywords(apart.slice(0, 2))),
-    ];
-    const name = candidates.find((candidate) => candidate !== undefined && !taken.has(candidate.title));
-    if (name !== undefined) taken.add(name.title);
-    return name;
+/** Phrases of the text: of the sentence that opens a group, else of one that follows, else its opening words. */
+function groupTitles(analysis: Analysis, groups: readonly (readonly number[])[], textTitle: string) {
+  const { blocks, language, sentences } = analysis;
+  if (groups.length === 1) return [LABELS[language].keyPoints];
+  const limit = HEADING_COLUMNS[language];
+  const taken = [textTitle.toLowerCase()];
+  const isTaken = (title: string) => taken.some((other) => isPart(other, title.toLowerCase()));
+  return groups.map((group) => {
+    const prose = group.filter((index) => blocks[sentences[index]!.block]!.kind !== "item");
+    const opening = sentenceText(analysis, group[0]!);
+    // "You need:", above a list.
+    const announced = prose.length === 1 && /[:：]$/.test(opening) ? [stripFinalPunctuation(opening)] : [];
+    const candidates = prose.flatMap((index, position) => {
+      const found = headingPhrase(sentenceText(analysis, index), language, limit, index === 0);
+      if (found === undefined) return [];
+      const loss = found.cost + position * LATER_SENTENCE + columns(found.phrase, limit) * WIDTH;
+      return [{ title: found.phrase, score: -loss }];
+    });
+    const order = byScore(candidates.map(({ score }) => score)).map((at) => candidates[at]!.title);
+    const short = truncate(stripFinalPunctuation(opening), language === "zh" ? limit / 2 : limit);
+    const fallback = isFormality(opening) || isTaken(short.replace("…", "")) ? LABELS[language].introduction : short;
+    const title = [...announced, ...order].find((name) => !isTaken(name)) ?? fallback;
+    taken.push(title.toLowerCase());
+    return title;
   });
 }
 
-function toName(title: string | undefined): Name | undefined {
-  return title === undefined ? undefined : { title: truncate(title, MAX_TITLE_LENGTH) };
-}
-
-function openingTitle(analysis: Analysis, group: readonly number[]): Name | undefined {
-  const [first] = group;
-  // A title taken from the text must leave some sentences below it.
-  if (first === undefined || group.length < 3) return undefined;
-  const sentence = sentenceText(analysis, first);
-  const title = stripFinalPunctuation(sentence.replace(CONNECTIVE, ""));
-  const width = columns(title, TITLE_COLUMNS);
-  if (width >= TITLE_COLUMNS || width < 8 || /[?？]/.test(sentence) || REFERS_BACK.test(title)) return undefined;
-  return { title: capitalize(title), titleSentence: first };
-}
-
-/** Not a participle or a plain adjective, which say nothing without their sentence: "voted", "alone reduced", "old". */
-const namesThing = ({ text }: Keyword): boolean =>
-  !/\b[a-z]{2,}[a-df-z]ed\b|^(?:old|new|young|big|large|small|long|short|high|low|good|great|own|alone|stand|feel|mean|keep)$/i.test(
-    text,
-  );
-
-/** The beginning of a paragraph whose sentences are all too long for a title. */
-function openingWords(analysis: Analysis, [first]: readonly number[]): string | undefined {
-  const sentence = first === undefined ? "" : sentenceText(analysis, first).replace(CONNECTIVE, "");
-  if (sentence === "" || QUOTED.test(sentence) || REFERS_BACK.test(sentence)) return undefined;
-  return capitalize(truncate(stripFinalPunctuation(sentence), TITLE_COLUMNS));
-}
-
-const QUOTED = /["“”「」『』]/;
-/** A clause that only says who speaks, or when. */
-const SPEECH =
-  /(?:表示|承认|介绍|认为|指出|回应|反映|提醒|发现|说|报告|以后|之后|时候?)$|\b(?:said|says|explained|reported|warned)$/;
-const REFERS_BACK = /^(?:this|these|those|that|it|they|he|she|such)\b|^(?:这|那|它|他|她|其)/i;
-
-/** A sentence that is the title as a whole is not repeated below it. */
-function clauseName(analysis: Analysis, group: readonly number[], index: number): Name | undefined {
-  const title = clauseTitle(analysis, index);
-  const name = toName(title);
-  const isWhole = title === capitalize(stripFinalPunctuation(sentenceText(analysis, index)));
-  return name !== undefined && isWhole && group.length >= 3 ? { ...name, titleSentence: index } : name;
-}
-
-function clauseTitle(analysis: Analysis, index: number): string | undefined {
-  const sentence = stripFinalPunctuation(sentenceText(analysis, index).replace(CONNECTIVE, ""));
-  if (QUOTED.test(sentence)) return undefined;
-  const clauses = sentence.split(/[,;:，；：。]|\s[–—-]\s/).map((part) => part.trim());
-  const clause = clauses.find((part) => !SPEECH.test(part)) ?? "";
-  const width = columns(clause, TITLE_COLUMNS + 4);
-  if (width >= TITLE_COLUMNS + 4 || width < 12 || DEPENDENT.test(clause)) return undefined;
-  return capitalize(clause);
-}
+const isPart = (one: string, other: string): boolean => one.includes(other) || other.includes(one);

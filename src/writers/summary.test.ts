@@ -10,7 +10,7 @@ describe("summary", () => {
     expect(summary.sentences).toEqual([
       "Coral reefs cover less than one percent of the ocean floor, yet they shelter roughly a quarter of all marine species.",
       "According to Dr. Maria Lopez, a marine biologist, the Great Barrier Reef has suffered six mass bleaching events since 1998.",
-      "Carbon dioxide dissolving in seawater makes it more acidic, which slows the growth of coral skeletons.",
+      "Fertiliser washed from farms feeds seaweed that smothers young corals.",
       "Scientists in Australia breed corals that tolerate higher temperatures, e.g. by crossing colonies from warm and cool waters.",
     ]);
     expect(summary.text).toBe(summary.sentences.join(" "));
@@ -21,7 +21,7 @@ describe("summary", () => {
   it("does the same in Chinese", () => {
     const summary = summarize(MEDICAL_AI);
     expect(summary.text).toBe(
-      "过去，医生主要依靠经验和有限的检查手段作出诊断，如今，人工智能系统可以在几秒钟内分析成千上万张医学影像，帮助医生发现早期病变。2020年，AlphaFold 在蛋白质结构预测上取得突破，被认为是药物研发的重要里程碑。不过，人工智能在医疗中的应用也面临不少挑战。专家普遍认为，人工智能不会取代医生，而是成为医生的得力助手。",
+      "人工智能正在深刻改变医疗行业。过去，医生主要依靠经验和有限的检查手段作出诊断，如今，人工智能系统可以在几秒钟内分析成千上万张医学影像，帮助医生发现早期病变。借助深度学习模型，研究人员能够预测分子的结构和性质，从而大幅缩短药物筛选的时间。",
     );
     expect(summary.language).toBe("zh");
     expect(summary.keywords.slice(0, 3)).toEqual(["人工智能", "医生", "药物研发"]);

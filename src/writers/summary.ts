@@ -1,7 +1,8 @@
-import { type Analysis, analyse, bestSentences, findKeywords, sentenceText } from "./analysis.ts";
+import { type Analysis, analyse, findKeywords, sentenceText } from "./analysis.ts";
 import { LABELS, type Language, skeletonBody } from "./language.ts";
 import { cleanInline, columns, endsSentence, gapBetween } from "./plain-text.ts";
 import type { Sentence } from "./segment.ts";
+import { bestSentences } from "./selection.ts";
 
 export interface Summary {
   language: Language;
@@ -14,7 +15,9 @@ export interface Summary {
   sourceSentences: number;
 }
 
-const DEFAULT_MAX_SENTENCES = 5;
+/** A summary has at most this part of its text, and of a long text at most as many characters. */
+const SHARE_OF_TEXT = 0.29;
+const MAX_LENGTH = 2_000;
 /** A text of this many sentences or columns is already as short as its summary would be. */
 const SHORT_SENTENCES = 2;
 const SHORT_COLUMNS = 80;
@@ -26,18 +29,27 @@ const OPENING_BONUS = 1.5;
 export function summarize(text: string, options: { sentences?: number } = {}): Summary {
   const analysis = analyse(text);
   const isShort = analysis.total <= SHORT_SENTENCES || columns(text, SHORT_COLUMNS) < SHORT_COLUMNS;
-  const count = wantedSentences(options.sentences ?? (isShort ? analysis.total : undefined), analysis.total);
-  const chosen = bestSentences(analysis, candidatesOf(analysis), count, OPENING_BONUS).map(
-    (index) => analysis.sentences[index]!,
-  );
+  const candidates = candidatesOf(analysis);
+  const lengthOf = (index: number) => lengthWithoutSpaces(sentenceText(analysis, index));
+  const room = Math.min(MAX_LENGTH, lengthWithoutSpaces(text) * SHARE_OF_TEXT);
+  const select = (limits: { readonly count: number; readonly room?: number }) =>
+    bestSentences(analysis, candidates, { openingBonus: OPENING_BONUS, lengthOf, ...limits });
+  const asked = Number.isFinite(options.sentences) ? Math.max(1, Math.floor(options.sentences!)) : undefined;
+  const count = asked ?? (isShort ? analysis.total : undefined);
+  const within = count === undefined ? select({ count: analysis.total, room }) : select({ count });
+  // Of a few long sentences, none may fit: then one is the summary.
+  const chosen = within.length > 0 ? within : select({ count: 1 });
+  const sentences = chosen.map((index) => analysis.sentences[index]!);
   return {
     language: analysis.language,
-    text: runningText(analysis, chosen),
-    sentences: chosen.map(({ start, end }) => text.slice(start, end)),
+    text: runningText(analysis, sentences),
+    sentences: sentences.map(({ start, end }) => text.slice(start, end)),
     keywords: findKeywords(analysis.words, analysis.language, KEYWORDS).map((keyword) => keyword.text),
     sourceSentences: analysis.total,
   };
 }
+
+const lengthWithoutSpaces = (text: string): number => text.replace(/\s+/g, "").length;
 
 /** All sentences; for a skeleton only the note that it is one, since the rest is advice to the author. */
 function candidatesOf(analysis: Analysis): number[] {
@@ -46,11 +58,6 @@ function candidatesOf(analysis: Analysis): number[] {
   const { skeletonMark } = LABELS[analysis.language];
   const remark = all.filter((index) => skeletonMark.test(sentenceText(analysis, index)));
   return remark.length > 0 ? remark : all;
-}
-
-function wantedSentences(asked: number | undefined, total: number): number {
-  if (asked !== undefined && Number.isFinite(asked)) return Math.max(1, Math.floor(asked));
-  return Math.min(DEFAULT_MAX_SENTENCES, Math.max(1, Math.round(Math.sqrt(total))));
 }
 
 /** Uses separators no longer than those in the source, so that the summary is never longer than it. */

@@ -1,3 +1,4 @@
+import { type Brief, splitBrief } from "./brief.ts";
 import { cleanInline, columns, stripFinalPunctuation, stripMarks } from "./plain-text.ts";
 import { splitSentences } from "./segment.ts";
 
@@ -6,6 +7,7 @@ interface Request {
   readonly content: string;
   /** A short line that names a subject, as opposed to source material. */
   readonly isTopic: boolean;
+  readonly brief?: Brief;
 }
 
 /** Lead-ins are at the very beginning; patterns are only matched against this many characters. */
@@ -15,7 +17,7 @@ const TOPIC_COLUMNS = 160;
 const ASKED_TOPIC_COLUMNS = 320;
 
 const EN_NOUN =
-  "(?:outline|article|essay|report|blog post|blog|post|paper|document|summary|text|story|guide|draft|structure|skeleton|piece|overview|write-?up|introduction)";
+  "(?:outline|article|essay|report|blog post|blog|post|paper|document|summary|text|story|guide|draft|structure|skeleton|piece|overview|write-?up|introduction|talk|speech|presentation|lecture)";
 const EN_VERB =
   "(?:write|create|make|generate|draft|prepare|produce|give|build|compose|provide|develop|do|show|send|need|want|have|get)";
 const EN_ABOUT = "(?:about|on|of|for|regarding|concerning|covering|titled|entitled|called|whose topic is|:)";
@@ -32,7 +34,7 @@ const ENGLISH_REQUESTS = [
 ] as const;
 
 const ENGLISH_ASKS = new RegExp(
-  `^${EN_VERB}\\b|outline|^(?:tell|talk|explain|describe|discuss|summari|introduce|topic|title|subject|theme)`,
+  `^${EN_VERB}\\b|^an?\\s+(?:[\\w-]+\\s+){0,2}?(?:talk|speech|presentation|lecture|article|blog post|report)\\s+(?:about|on)\\b|outline|^(?:tell|talk|explain|describe|discuss|summari|introduce|topic|title|subject|theme)`,
   "i",
 );
 
@@ -70,18 +72,23 @@ export function readRequest(input: string): Request {
   const following = FOLLOWING.exec(text.slice(0, LEAD_IN_LENGTH));
   if (following !== null && ASKS.test(following[0])) {
     const rest = text.slice(following[0].length);
-    return { content: rest, isTopic: isShortLine(rest) };
+    return { content: rest, isTopic: isShortLine(rest), ...briefOf(splitBrief(following[0])) };
   }
   // Several lines, or a very long one, are source material: only a line with a request may precede it.
   if (text.length > ASKED_TOPIC_COLUMNS || text.includes("\n")) return { content: text, isTopic: false };
-  const subject = stripLeadIn(text);
-  if (subject !== text) {
+  const split = splitBrief(text);
+  const subject = stripLeadIn(split.request);
+  if (subject !== split.request) {
     const first = firstSentence(subject);
     if (columns(first, TOPIC_COLUMNS) < TOPIC_COLUMNS)
-      return { content: tidyTopic(stripBorrowedQuestion(first)), isTopic: true };
+      return { content: tidyTopic(stripBorrowedQuestion(first)), isTopic: true, ...briefOf(split) };
   }
-  return isShortLine(subject) ? { content: tidyTopic(subject), isTopic: true } : { content: text, isTopic: false };
+  return isShortLine(subject)
+    ? { content: tidyTopic(subject), isTopic: true, ...briefOf(split) }
+    : { content: text, isTopic: false };
 }
+
+const briefOf = ({ brief }: { readonly brief: Brief | undefined }) => brief && { brief };
 
 function stripLeadIn(text: string): string {
   return stripEnglishLeadIn(stripChineseLeadIn(text));

@@ -5,6 +5,8 @@ import { defineAgent } from "../../src/index.ts";
 import { systemClock } from "../../src/server/clock-and-ids.ts";
 import { createSimulator, seededRandom } from "../../src/simulator/index.ts";
 import { createDeferred } from "../../src/wire/link.ts";
+import { CHINESE_GENRES } from "../../src/writers/fixtures/genres-chinese.ts";
+import { ENGLISH_GENRES } from "../../src/writers/fixtures/genres-english.ts";
 import { Receiver } from "../push/receiver.ts";
 import { BINDINGS } from "../support/bindings.ts";
 import { closeLater, freePort } from "../support/lifecycle.ts";
@@ -27,6 +29,20 @@ import {
 const KEYS = { ak: "access-key", sk: "secret-key" };
 const chain = await startChain({ xiaoyi: { http: [{ agent: "article", ...KEYS }] } });
 const { orchestrator, writers } = chain;
+
+it.each([...ENGLISH_GENRES.slice(0, 2), ...CHINESE_GENRES.slice(0, 2)])(
+  "a text is handed from the outline to the article without a loss, over tasks-rest: $name",
+  async ({ kept, text }) => {
+    const { artifacts = [] } = await sendRest(orchestrator, textParts(text));
+    const [outline, document, summary] = artifacts.map(({ parts }) => parts.map((part) => part.text ?? "").join(""));
+    expect(outline?.length).toBeLessThan(text.length / 2);
+    for (const paragraph of text.split("\n\n").slice(1)) {
+      const line = paragraph.split("\n").at(-1) ?? "";
+      if (!/[:：]$/.test(line)) expect(document).toContain(line);
+    }
+    for (const sentence of kept) expect(summary).toContain(sentence);
+  },
+);
 
 describe.each(TOPICS)("a topic in the language $language", ({ language, note, topic }) => {
   it("becomes an article over tasks-rest, in one context", async () => {

@@ -41,7 +41,7 @@ interface ModelWriterOptions extends LlmOptions {
 
 export function createModelWriter(options: ModelWriterOptions): Agent {
   const { host, id, use } = options;
-  const { question, skill, write, ...definition } = WRITERS[use];
+  const { extracts: _, question, skill, write, ...definition } = WRITERS[use];
   const model = createChatModel(options, host);
   return createDirectoryAgent((_directory, services) =>
     defineAgent({
