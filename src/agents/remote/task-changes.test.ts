@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { LogEntry, type TaskEvent } from "../../model/event.ts";
 import { TaskFold } from "../../model/fold.ts";
+import type { Message } from "../../model/message.ts";
 import type { StreamFrame } from "../../model/operation.ts";
 import type { Task, TaskState } from "../../model/task.ts";
 import { TaskChanges } from "./task-changes.ts";
@@ -45,6 +46,40 @@ test("what was rewritten replaces what was there", () => {
   expect(changes.apply([frameOf({ task: taskOf(["two"]) })]).map(({ event }) => event)).toEqual([
     { artifactUpdate: { ...PLACE, artifact: { artifactId: "a", parts: [{ text: "two" }] } } },
   ]);
+});
+
+test("what is stored is continued and never shortened, and a rewritten artifact replaces it", () => {
+  const stored = { status: { state: "TASK_STATE_WORKING" }, artifacts: taskOf(["1;2;3;"]).artifacts ?? [] } as const;
+  const textsAfter = (...texts: string[]) =>
+    new TaskChanges(stored)
+      .apply([frameOf({ task: taskOf(texts) })])
+      .map(
+        ({ event }) => "artifactUpdate" in event && [event.artifactUpdate.append, event.artifactUpdate.artifact.parts],
+      );
+  expect(textsAfter("1;2;3;4;")).toEqual([[true, [{ text: "4;" }]]]);
+  expect(textsAfter("1;", "2;", "3;", "4;5;")).toEqual([[true, [{ text: "4;5;" }]]]);
+  for (const behind of ["1;2;3;", "1;2;", "3;", ""]) expect(textsAfter(behind)).toEqual([]);
+  expect(textsAfter("another")).toEqual([[undefined, [{ text: "another" }]]]);
+});
+
+test("messages that were missed between two snapshots come with the second, once", () => {
+  const say = (text: string, role: Message["role"] = "ROLE_AGENT"): Message => ({
+    messageId: `m-${text}`,
+    role,
+    parts: [{ text }],
+  });
+  const at = (history: readonly Message[], message?: Message): StreamFrame =>
+    frameOf({ task: { ...taskOf([]), history, status: { state: "TASK_STATE_WORKING", ...(message && { message }) } } });
+  const said = (frames: readonly StreamFrame[]) =>
+    frames.flatMap(({ event }) => ("statusUpdate" in event ? [event.statusUpdate.status.message?.parts] : []));
+  const asked = say("go", "ROLE_USER");
+  const changes = new TaskChanges();
+  changes.apply([at([asked], say("one"))]);
+  const later = at([asked, say("one"), say("two"), say("three"), say("four")], say("four"));
+  expect(said(changes.apply([later]))).toEqual([[{ text: "two" }, { text: "three" }], [{ text: "four" }]]);
+  expect(changes.apply([later])).toEqual([]);
+  const stored = { status: { state: "TASK_STATE_WORKING" }, history: [asked, say("one")] } as const;
+  expect(said(new TaskChanges(stored).apply([at([asked, say("one"), say("two")])]))).toEqual([[{ text: "two" }]]);
 });
 
 test("nothing follows the end, and events of another task are refused", () => {

@@ -1,13 +1,13 @@
 import { ProtocolError } from "../../model/errors.ts";
 import type { StreamEvent, TaskEvent, TaskStatusUpdate } from "../../model/event.ts";
 import { addArtifactUpdate, appendParts, type OpenArtifact } from "../../model/fold.ts";
-import { isPlainText, type Part } from "../../model/message.ts";
+import { isPlainText, type Message, type Part } from "../../model/message.ts";
 import type { StreamFrame } from "../../model/operation.ts";
 import { type Artifact, isInterrupted, isTerminal, type Task, type TaskStatus, withParts } from "../../model/task.ts";
 import { taskIdOf } from "../child-task.ts";
 
 /** What an earlier run stored of the task. */
-export type StoredTask = Pick<Task, "artifacts" | "status">;
+export type StoredTask = Pick<Task, "artifacts" | "history" | "status">;
 
 /**
  * The frames of one task as changes. The first snapshot stays as it is, unless something is stored. Later ones, which polling and reconnecting yield,
@@ -21,10 +21,13 @@ export class TaskChanges {
   #isEnded = false;
   /** As the newest snapshot has them, with what was added since: in some dialects every status is a snapshot. */
   readonly #artifacts = new Map<string, OpenArtifact>();
+  /** Contents of the agent's messages so far. Ids are of no use: those of the peer are not stored. */
+  readonly #messages = new Set<string>();
   readonly #stored: StoredTask | undefined;
 
   constructor(stored?: StoredTask) {
     this.#stored = stored;
+    if (stored !== undefined) this.#noteMessages(stored);
     this.#status = stored?.status;
     for (const artifact of stored?.artifacts ?? []) addArtifactUpdate(this.#artifacts, { artifact });
   }
@@ -58,6 +61,7 @@ export class TaskChanges {
       return;
     }
     if ("statusUpdate" in event) {
+      this.#noteMessages(event.statusUpdate);
       this.#setStatus(event.statusUpdate.status);
       changes.push(frame);
       return;
@@ -73,10 +77,18 @@ export class TaskChanges {
       events.push({ artifactUpdate: { ...place, ...change } });
     }
     const before = this.#status;
+    const missed = isWhole ? [] : this.#missedMessages(event.task);
+    this.#noteMessages(event.task);
     this.#setStatus(status);
     if (isWhole) {
       changes.push(frame);
       return;
+    }
+    const [first] = missed;
+    if (first !== undefined) {
+      // One message, since it is not known in which steps they came.
+      const message = { ...first, parts: missed.flatMap(({ parts }) => parts) };
+      events.push({ statusUpdate: { ...place, status: { state: "TASK_STATE_WORKING", message } } });
     }
     // A run that was resumed has written the state itself, without the message.
     const isKnown = isFirst && status.message === undefined && before?.state === status.state;
@@ -84,6 +96,21 @@ export class TaskChanges {
       events.push({ statusUpdate: { ...place, status } });
     }
     changes.push(...toFrames(events, frame.number));
+  }
+
+  /** What the agent said since the newest message that is known, the current status apart. */
+  #missedMessages({ history = [], status }: Task): readonly Message[] {
+    const known = history.findLastIndex(
+      (message) => message.role !== "ROLE_AGENT" || this.#messages.has(JSON.stringify(message.parts)),
+    );
+    const current = JSON.stringify(status.message?.parts);
+    return history.slice(known + 1).filter(({ parts }) => parts.length > 0 && JSON.stringify(parts) !== current);
+  }
+
+  #noteMessages({ history = [], status: { message } }: Pick<StoredTask, "history" | "status">): void {
+    for (const one of message === undefined ? history : [...history, message]) {
+      if (one.role === "ROLE_AGENT") this.#messages.add(JSON.stringify(one.parts));
+    }
   }
 
   #checkTask(event: TaskEvent): void {

@@ -77,7 +77,7 @@ export class RunningTurn implements Turn {
 
   stored(): Task {
     this.#continuesStored = true;
-    return this.#live.fold.toTask({ historyLength: 1 });
+    return this.#live.fold.toTask();
   }
 
   get hops(): Hops {
