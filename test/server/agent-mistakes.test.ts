@@ -66,7 +66,7 @@ describe("an agent's mistakes", () => {
       `dragoman: warning: turn.stream(…) at ${place("19:12")} has no effect, because its result was not yielded: write "yield* turn.stream(…)". agent=forgetful`,
       `dragoman: warning: turn.reply(…) at ${place("23:60")} has no effect, because its result was not yielded: write "return turn.reply(…)". agent=silent`,
     ]);
-    expect(stderr).toContain("Error: no such \\u001b[2Jthing, token=[redacted]");
+    expect(stderr).toContain("Error: no such \\x1b[2Jthing, token=[redacted]");
     expect(stderr.match(/no such/g)).toHaveLength(1);
     expect(stderr).toContain(place("10"));
   });

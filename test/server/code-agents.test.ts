@@ -49,7 +49,15 @@ describe("agents made in code", () => {
     expect(answers).toEqual(["HI", "HI", "From the model.", "HI, HI", "HI", "HI", "HI"]);
     expect(model.requests[0]?.authorization).toBe("Bearer k");
     const cards = await Promise.all(agents.map(async (agent) => (await connect(`${server.url}/agents/${agent}`)).card));
-    expect(cards.map(({ name }) => name)).toEqual(["Upper", expect.stringMatching(/^far$|^Shout$/), "model", "Twice", "built", "builder", "built"]);
+    expect(cards.map(({ name }) => name)).toEqual([
+      "Upper",
+      expect.stringMatching(/^far$|^Shout$/),
+      "model",
+      "Twice",
+      "built",
+      "builder",
+      "built",
+    ]);
     expect(cards[3]).toMatchObject({ description: "Says it twice." });
   });
 

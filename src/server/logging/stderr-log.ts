@@ -3,7 +3,7 @@ import type { Log, LogFields } from "../../model/ports.ts";
 
 /**
  * For servers in programs of others, which have no log of their own: warnings and errors as plain lines, so that an
- * agent's bug is seen. Errors have been made plain objects by the redactor.
+ * agent's bug is seen. The redactor has removed secrets and what controls a terminal, and made errors plain objects.
  */
 export const STDERR_LOG: Log = {
   debug() {},
@@ -12,17 +12,11 @@ export const STDERR_LOG: Log = {
   error: (fields, message) => write("error", fields, message),
 };
 
-/** What can change how a terminal shows the lines around it. */
-const CONTROLS = /[^\P{Cc}\t\n]|\p{Bidi_Control}/gu;
-
 function write(level: string, { err, ...fields }: LogFields, message: string): void {
   const about = Object.entries(fields).map(([name, value]) => ` ${name}=${shown(value)}`);
   const lines = [`dragoman: ${level}: ${message}${about.join("")}`, ...describeError(err)];
-  const text = lines
-    .join("\n")
-    .replace(CONTROLS, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`);
   try {
-    writeSync(2, `${text}\n`);
+    writeSync(2, `${lines.join("\n")}\n`);
   } catch {
     // A full disk or a closed pipe must not stop the server.
   }
