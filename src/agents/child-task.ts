@@ -4,6 +4,7 @@ import type { Signal } from "../model/abort.ts";
 import type { Caller } from "../model/caller.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { StreamEvent, TaskEvent } from "../model/event.ts";
+import { omitUndefined } from "../model/json.ts";
 import type { Message, Part } from "../model/message.ts";
 import type {
   CallContext,
@@ -148,17 +149,22 @@ export class ChildTask {
     return this.#peer.dispatch(operation, recognized ? { ...call, idempotencyKey } : call);
   }
 
-  /** Follows a task that exists: what comes after a number, or the task as it is and what comes next. */
-  async attach(id: string, after: number | undefined, signal: Signal): Promise<FrameStream> {
+  /**
+   * Follows a task that exists: what comes after a number, or the task as it is and what comes next. `known`: what an
+   * earlier run has stored of it.
+   */
+  async attach(
+    id: string,
+    after: number | undefined,
+    signal: Signal,
+    known?: Pick<Task, "artifacts">,
+  ): Promise<FrameStream> {
     this.#id = id;
     this.#after = after;
     this.#continues = (await this.waiting()) !== undefined;
     const call = this.#callOf(signal);
     try {
-      return await this.#peer.dispatch(
-        { kind: "subscribe", id, ...(after === undefined ? undefined : { after }) },
-        call,
-      );
+      return await this.#peer.dispatch({ kind: "subscribe", id, ...omitUndefined({ after, known }) }, call);
     } catch (error) {
       if (!ProtocolError.is(error) || this.#peer.can?.operations.get !== true) throw error;
       // Whatever the reason: the task has ended, can only be read, or is lost.

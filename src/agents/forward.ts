@@ -171,10 +171,11 @@ class Forwarding {
     const chosen = this.#peer.can?.chosenIds === true ? this.#chosenId() : undefined;
     const id = task ?? chosen;
     if (id === undefined) return undefined;
-    this.#changes = new TaskChanges(withLastMessage(this.#turn.stored?.()));
+    const stored = this.#turn.stored?.();
+    this.#changes = new TaskChanges(withLastMessage(stored));
     const after = typeof checkpoint === "number" ? checkpoint : number;
     try {
-      return await this.#child.attach(id, after, this.#signal);
+      return await this.#child.attach(id, after, this.#signal, stored);
     } catch (error) {
       if (task !== undefined || !ProtocolError.is(error) || error.code !== "TASK_NOT_FOUND") throw error;
       return undefined;

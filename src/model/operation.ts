@@ -89,8 +89,16 @@ export type Operation =
   | { readonly kind: "get"; readonly id: string; readonly historyLength?: number }
   | ({ readonly kind: "list" } & ListInput)
   | { readonly kind: "cancel"; readonly id: string; readonly metadata?: JsonObject }
-  /** `after` is the number of the last event the caller has. */
-  | { readonly kind: "subscribe"; readonly id: string; readonly after?: number }
+  /**
+   * `after` is the number of the last event the caller has. `known` is what it has stored, for peers that neither number
+   * their events nor begin with the task as it is.
+   */
+  | {
+      readonly kind: "subscribe";
+      readonly id: string;
+      readonly after?: number;
+      readonly known?: Pick<Task, "artifacts">;
+    }
   | { readonly kind: "push-create"; readonly taskId: string; readonly config: TaskPushNotificationConfig }
   | { readonly kind: "push-get"; readonly taskId: string; readonly id: string }
   | { readonly kind: "push-list"; readonly taskId: string; readonly pageSize?: number; readonly pageToken?: string }

@@ -5,7 +5,7 @@ import { LOSSES } from "./losses.ts";
 import { DIALECT_NAME } from "./options.ts";
 
 export { LinkAgent } from "./bind-link.ts";
-export { linkCalling } from "./call/call-link.ts";
+export { LINK_PEER_CAN, linkCalling } from "./call/call-link.ts";
 export { DIALECT_NAME } from "./options.ts";
 
 /** Huawei's assistant Xiaoyi over links that agents dial. No card is published for it: its console issues the ids. */

@@ -1,5 +1,6 @@
 /** Agents that dial in: whatever their implementation, they are called over the link they opened. */
 import type { AgentDefinition } from "../../agents/define.ts";
+import { LINK_PEER_CAN } from "../../dialects/xiaoyi-link/index.ts";
 import type { Agent } from "../../engine/agent.ts";
 import { createPeerAgent } from "../carriers/peer-agent.ts";
 
@@ -44,7 +45,13 @@ export function createDialInAgent(options: DialInAgentOptions): DialInAgent {
     ...(ak !== undefined && sk !== undefined && { ak, sk }),
     ...(uid !== undefined && apiKey !== undefined && { uid, apiKey }),
   };
-  const agent = createPeerAgent({ inputModes: ANY_INPUT, ...definition, carrier: DIAL_IN_CARRIER, peer: agentId });
+  const agent = createPeerAgent({
+    inputModes: ANY_INPUT,
+    ...definition,
+    carrier: DIAL_IN_CARRIER,
+    peer: agentId,
+    can: LINK_PEER_CAN,
+  });
   return { ...agent, [DIAL_IN]: { credentials, patienceMs } };
 }
 

@@ -8,13 +8,14 @@ import { ProtocolError } from "../../../model/errors.ts";
 import { LogEntry } from "../../../model/event.ts";
 import { TaskFold } from "../../../model/fold.ts";
 import { type Loss, toLoss } from "../../../model/loss.ts";
-import type { CallContext, FrameStream, Operation, OutcomeOf, Outcomes, SendInput } from "../../../model/operation.ts";
+import type { CallContext, FrameStream, Operation, OperationKind, OutcomeOf, Outcomes, SendInput } from "../../../model/operation.ts";
 import { statusText } from "../../../model/status-texts.ts";
 import { isInterrupted, isTerminal, type Task } from "../../../model/task.ts";
 import { type Closure, NORMAL_CLOSURE } from "../../../wire/connection.ts";
 import { type Link, LinkError } from "../../../wire/link.ts";
 import type { LinkCaller, LinkCalling, LinkTools } from "../../contract.ts";
 import { toPublicError } from "../../shared/errors.ts";
+import { can } from "../../xiaoyi/abilities.ts";
 import { decodeAnswerFrame } from "../../xiaoyi/call/decode-frame.ts";
 import {
   decodeCanceledTask,
@@ -44,13 +45,18 @@ const MAX_CALLS = 10_000;
 const POLICY_VIOLATION = 1008;
 
 type CancelOperation = Extract<Operation, { readonly kind: "cancel" }>;
+type SubscribeOperation = Extract<Operation, { readonly kind: "subscribe" }>;
 
 interface AgentConnection {
   readonly link: Link;
   readonly agentId: string;
 }
 
+/** A task cannot be read; but its answer is received by whoever waits for it, in this process or a later one. */
+export const LINK_PEER_CAN = { ...can, operations: { ...can.operations, subscribe: true } };
+
 export class XiaoyiLinkCaller implements LinkCaller {
+  readonly can = LINK_PEER_CAN;
   readonly #options: LinkTools;
   readonly #calls = new PendingCalls();
   readonly #controls = new PendingControls();
@@ -97,10 +103,12 @@ export class XiaoyiLinkCaller implements LinkCaller {
         return this.#stream(operation, signal);
       case "send":
         return { task: await this.#send(operation, signal) };
+      case "subscribe":
+        return this.#follow(operation);
       case "cancel":
         return this.#cancel(operation, signal);
       default:
-        throw new ProtocolError("UNSUPPORTED_OPERATION", `Xiaoyi does not support the operation ${operation.kind}.`);
+        throw unsupported(operation.kind);
     }
   }
 
@@ -124,13 +132,38 @@ export class XiaoyiLinkCaller implements LinkCaller {
     return untilAborted(signal, foldTask(frames), () => void reader.return?.());
   }
 
-  #open(input: SendInput): PendingCall {
-    const ids = messageIdsOf(input);
-    const { sessionId: contextId, taskId } = ids;
+  /** Of a message that an earlier process sent: the agent continues under the same ids as soon as it is connected. */
+  #follow({ id, known }: SubscribeOperation): FrameStream {
+    if (known === undefined) throw unsupported("subscribe");
+    const { sessionId: contextId, taskId } = messageIdsOfTask(id);
+    this.#checkRoom(taskId);
+    const { clock, patienceMs } = this.#options;
+    const call = new PendingCall(
+      { taskId, contextId },
+      () => ({}),
+      clock,
+      (it) => this.#close(it),
+      known?.artifacts,
+    );
+    call.markSent();
+    call.delivered = true;
+    this.#calls.add(call);
+    if (this.#connection === undefined) this.#awaitReturn(call);
+    else call.expectWithin(Math.max(RESUMED_SILENCE_MS, patienceMs), statusText("peerSilent"));
+    return call.frames;
+  }
+
+  #checkRoom(taskId: string): void {
     if (this.#calls.get(taskId) !== undefined) {
       throw new ProtocolError("UNSUPPORTED_OPERATION", "The task is being worked on.", { metadata: { taskId } });
     }
     if (this.#calls.size >= MAX_CALLS) throw new ProtocolError("RESOURCE_EXHAUSTED", statusText("peerBusy"));
+  }
+
+  #open(input: SendInput): PendingCall {
+    const ids = messageIdsOf(input);
+    const { sessionId: contextId, taskId } = ids;
+    this.#checkRoom(taskId);
     const { clock } = this.#options;
     const encode = () => this.#encode(input, ids);
     const call = new PendingCall({ taskId, contextId }, encode, clock, (ended) => this.#close(ended));
@@ -273,6 +306,10 @@ export class XiaoyiLinkCaller implements LinkCaller {
     const message = "A frame of an agent was not understood or not asked for; others like it are not logged.";
     log.warn({ agentId, why }, message);
   }
+}
+
+function unsupported(kind: OperationKind): ProtocolError {
+  return new ProtocolError("UNSUPPORTED_OPERATION", `Xiaoyi does not support the operation ${kind}.`);
 }
 
 /** The result of `work`, which `giveUp` ends if the signal is aborted first. */

@@ -4,6 +4,7 @@ import type { Signal } from "../../../model/abort.ts";
 import { ProtocolError } from "../../../model/errors.ts";
 import { isObject } from "../../../model/json.ts";
 import type { Clock } from "../../../model/ports.ts";
+import type { Artifact } from "../../../model/task.ts";
 import { createDeferred } from "../../../wire/link.ts";
 import { toPublicError } from "../../shared/errors.ts";
 import { FrameQueue } from "../../shared/frame-queue.ts";
@@ -43,13 +44,20 @@ export class PendingCall {
   #pieces = 0;
   #ended = false;
 
-  constructor(scope: AnswerScope, encode: () => object, clock: Clock, onEnd: (call: PendingCall) => void) {
+  /** `known`: artifacts of the answer that an earlier process has received. */
+  constructor(
+    scope: AnswerScope,
+    encode: () => object,
+    clock: Clock,
+    onEnd: (call: PendingCall) => void,
+    known?: readonly Artifact[],
+  ) {
     this.taskId = scope.taskId;
     this.sessionId = scope.contextId;
     this.#encode = encode;
     this.#clock = clock;
     this.#onEnd = onEnd;
-    this.#answer = new AnswerDecoder(scope);
+    this.#answer = new AnswerDecoder(scope, known);
     this.frames = new FrameQueue(() => this.#finish());
     const { contextId, taskId } = scope;
     this.frames.put([{ task: { id: taskId, contextId, status: { state: "TASK_STATE_SUBMITTED" } } }], 0);

@@ -5,7 +5,7 @@
 
 import type { TaskEvent } from "../../../model/event.ts";
 import type { Part } from "../../../model/message.ts";
-import { isInterrupted, isTerminal, type TaskState } from "../../../model/task.ts";
+import { type Artifact, isInterrupted, isTerminal, type TaskState } from "../../../model/task.ts";
 import { deriveId, invalidResponse } from "../../shared/responses.ts";
 import { isGenericFailure } from "../phone-texts.ts";
 import { type ArtifactChange, ArtifactTracker } from "./decode-artifacts.ts";
@@ -28,7 +28,7 @@ const COMPLETED: Pick<StatusFrame, "state" | "parts"> = { state: "TASK_STATE_COM
 
 export class AnswerDecoder {
   #scope: AnswerScope | undefined;
-  readonly #artifacts = new ArtifactTracker();
+  readonly #artifacts: ArtifactTracker;
   #reasoning = "";
   /** Reasoning that was not passed on yet. */
   #held = "";
@@ -40,9 +40,10 @@ export class AnswerDecoder {
   #ended = false;
   #asks = false;
 
-  /** Without a scope, the task is identified by its frames. */
-  constructor(scope?: AnswerScope) {
+  /** Without a scope, the task is identified by its frames. `known`: artifacts that were received before. */
+  constructor(scope?: AnswerScope, known?: readonly Artifact[]) {
     this.#scope = scope;
+    this.#artifacts = new ArtifactTracker(known);
   }
 
   /** No more frames belong to the answer: the task has ended or waits for input. */

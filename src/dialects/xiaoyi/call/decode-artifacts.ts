@@ -15,6 +15,7 @@
  */
 
 import type { Part } from "../../../model/message.ts";
+import type { Artifact } from "../../../model/task.ts";
 import { deriveId } from "../../shared/responses.ts";
 import { type ArtifactFrame, isAnswerText } from "./decode-frame.ts";
 
@@ -41,6 +42,17 @@ export class ArtifactTracker {
   #appendsUnderNewIds = false;
   #forPhones = false;
   #length = 0;
+
+  /** `known`: artifacts of the answer that were received before, in another process. */
+  constructor(known: readonly Artifact[] = []) {
+    for (const { artifactId, parts } of known) {
+      const texts = parts.filter(isAnswerText);
+      for (const part of parts) if (!isAnswerText(part)) this.#isNew(part);
+      const isText = texts.length === parts.length;
+      this.#setText(artifactId, isText ? texts.map(({ text }) => text).join("") : "");
+      if (isText) this.#latest = artifactId;
+    }
+  }
 
   /** Length of all texts, in characters. */
   get length(): number {
