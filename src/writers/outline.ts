@@ -93,7 +93,7 @@ const MIN_POINT = 16;
 /** An outline has at most this part of its text: it is to be read faster. */
 const SHARE_OF_TEXT = 3;
 /** Characters that an outline may have of any text: notes of a few lines are their own outline. */
-const MIN_ROOM = 80;
+const MIN_ROOM = { en: 80, zh: 60 } as const;
 /** Characters that the mark of a heading or point takes up beside its words. */
 const MARKS = 2;
 
@@ -103,7 +103,10 @@ function selectPoints(analysis: Analysis, title: string, sections: readonly Sour
     section.subtitles.filter((subtitle) => subtitle !== "").slice(0, MAX_SUBTITLES),
   );
   const given = [title, ...sections.map((section) => section.title), ...subtitles.flat()];
-  let room = Math.max(MIN_ROOM, Math.floor(analysis.text.replace(/\s+/g, " ").trim().length / SHARE_OF_TEXT));
+  let room = Math.max(
+    MIN_ROOM[analysis.language],
+    Math.floor(analysis.text.replace(/\s+/g, " ").trim().length / SHARE_OF_TEXT),
+  );
   for (const line of given) room -= line.length + MARKS;
   const share = room / sections.length;
   const candidates = sections.map((section) => toPoints(analysis, title, section, share, sections.length === 1));
@@ -121,6 +124,10 @@ function selectPoints(analysis: Analysis, title: string, sections: readonly Sour
       chosen[index]!.push(best);
       room -= lengthOf(best);
     });
+  }
+  // A few lines have room for nothing but a title, and still get a point.
+  if (sections.length === 1 && chosen[0]!.length === 0 && subtitles[0]!.length === 0) {
+    chosen[0] = bestSentences(analysis, [...candidates[0]!.keys()], { count: 1, openingBonus: OPENING_BONUS });
   }
   return sections.map((_, index) => {
     if (chosen[index]!.length === 0) return subtitles[index]!;

@@ -6,16 +6,19 @@ import { columns, endsSentence } from "./plain-text.ts";
 
 /** Words with which authors announce results, decisions and advice. */
 const CUE =
-  /\b(?:results? (?:show|suggest|indicate)|(?:shows?|found) that|we (?:found|recommend|conclude)|decided|rejected|recommends?|key|most (?:common|important)|main reason|nevertheless|in short|overall|should)\b|(?:结果|分析|研究)(?:显示|表明)|研究人员还?发现|决定|建议|要求|关键|最(?:容易|重要|常见)|必须|应当|总之|首次|第一条/i;
+  /\b(?:results? (?:show|suggest|indicate)|(?:shows?|found) that|we (?:found|recommend|conclude)|decided|rejected|recommends?|key|most (?:common|important)|main reason|nevertheless|in short|overall|should|announced|decision)\b|(?:结果|分析|研究)(?:显示|表明)|研究人员还?发现|决定|建议|要求|关键|最(?:容易|重要|常见)|必须|应当|总之|首次|第一条|宣布|不是.{1,20}而是/i;
 /** Words with which they say what the whole text is for. */
 const THESIS =
-  /\b(?:i (?:think|believe|argue) (?:that|it|we)|(?:my|the) (?:whole |main )?(?:message|point)\b|should therefore|the results show|the reason is|we are (?:releasing|announcing)|will take place|voted)\b|我认为|本文认为|记住一句话|正式(?:发布|开通)|改为|关键在于|分析表明/i;
+  /\b(?:i (?:think|believe|argue) (?:that|it|we)|my (?:whole |main )?(?:message|point|argument|view|advice)|the (?:whole|main|real|central|key) (?:message|point|question|issue|problem)|what matters|should therefore|the results show|the reason is|we are (?:releasing|announcing)|will take place|voted)\b|我认为|本文认为|我主张|我建议|我的(?:观点|看法|主张|结论|建议)|重要的(?:不)?是|归根结底|记住一句话|正式(?:发布|开通)|改为|关键在于|分析表明/i;
 /** What follows is the point of such a sentence: "We have removed two things." */
 const ANNOUNCEMENT =
-  /\b(?:two|three|four|five|several|a few) (?:\w+ ){0,2}?(?:things|reasons|measures|points|steps|ways|kinds|problems|questions)\b[^,;:]*$|有[两二三四五六几]个。?$|我想讲/;
+  /\b(?:two|three|four|five|several|a few) (?:\w+ ){0,2}?(?:things|reasons|measures|points|steps|ways|kinds|problems|questions)\b[^,;:]*$|有[两二三四五六几]个。?$|[两二三四五六几](?:件事|点|个问题|个原因|项措施)。?$|我想讲/;
 /** Amounts, dates and shares: what readers look for in a summary. */
 const FIGURE = /\d[\d.,]*|\bpercent\b|[一二两三四五六七八九十百千万亿]{2,}|百分之/g;
 const MAX_FIGURES = 4;
+/** A date, which in news and announcements is what a reader has to know. */
+const DATE =
+  /\b\d{1,2} (?:January|February|March|April|May|June|July|August|September|October|November|December)\b|\d ?[年月] ?\d{1,2} ?[月日]/;
 /** Added to a rank, which says little in a short text: there, most sentences share no word with another. */
 const RANK_OF_ANY = 0.6;
 /** Factor for the score of a sentence whose paragraph is already represented. */
@@ -26,6 +29,7 @@ const PARAGRAPH_OPENING = 1.15;
 /** Factors for a sentence that refers to the one before it. */
 const WITHOUT_ANTECEDENT = 0.7;
 const WITH_ANTECEDENT = 1.6;
+const CONTINUES_OPENING = 2.1;
 /** Factor for a greeting, or one of an enumeration, if nothing limits the choice but its number. */
 const UNWANTED = 0.01;
 /** What a word counts for each time that it was chosen before. */
@@ -67,14 +71,23 @@ export function bestSentences(analysis: Analysis, candidates: readonly number[],
   const group = (index: number): number => blocks[sentences[index]!.block]!.group;
   const available = new Set(candidates);
   const gain = createGain(analysis);
+  const usualGain = sum(candidates, gain.of) / candidates.length;
   const chosen = new Set<number>();
   let left = room ?? Number.POSITIVE_INFINITY;
   while (chosen.size < count) {
     const gains = candidates.map((index, position) => {
       if (scores[position] === 0) return 0;
       const refers = index > 0 && refersBack(texts[position]!);
-      const factor = !refers ? 1 : chosen.has(index - 1) ? WITH_ANTECEDENT : WITHOUT_ANTECEDENT;
-      return scores[position]! * factor * gain.of(index);
+      const factor = !refers
+        ? 1
+        : !chosen.has(index - 1)
+          ? WITHOUT_ANTECEDENT
+          : position === first + 1
+            ? CONTINUES_OPENING
+            : WITH_ANTECEDENT;
+      // What a text is for is often said in words that say little by themselves.
+      const added = THESIS.test(texts[position]!) ? Math.max(gain.of(index), usualGain) : gain.of(index);
+      return scores[position]! * factor * added;
     });
     const best = byScore(gains)[0];
     if (best === undefined || gains[best]! <= 0) break;
@@ -110,7 +123,10 @@ function withAntecedents(analysis: Analysis, index: number, available: ReadonlyS
     if (taken.length > MAX_ANTECEDENTS || !available.has(first - 1)) return undefined;
     taken.unshift(first - 1);
   }
-  return taken;
+  // "My argument is not that … It is that …": what something is follows what it is not.
+  const text = sentenceText(analysis, index);
+  const isHalf = THESIS.test(text) && /\bnot that\b/.test(text) && refersBack(sentenceText(analysis, index + 1));
+  return isHalf && available.has(index + 1) ? [...taken, index + 1] : taken;
 }
 
 /** A name or a date at the end of a letter. */
@@ -128,8 +144,9 @@ function formFactor(text: string): number {
     /[?？]["”’」]*$/.test(text) ? 0.5 : 1,
     /^["“「『]/.test(text) ? 0.7 : 1,
     columns(text, 30) < 30 ? 0.6 : 1,
-    ANNOUNCEMENT.test(text) ? 0.4 : THESIS.test(text) ? 4.5 : CUE.test(text) ? 1.5 : 1,
+    ANNOUNCEMENT.test(text) ? 0.4 : THESIS.test(text) ? 3 : CUE.test(text) ? 1.5 : 1,
     1 + 0.12 * figures,
+    DATE.test(text) ? 1.3 : 1,
   ];
   return factors.reduce((product, factor) => product * factor, 1);
 }

@@ -23,7 +23,7 @@ const SHORT_SENTENCES = 2;
 const SHORT_COLUMNS = 80;
 const KEYWORDS = 6;
 /** Authors tend to state the main point first. */
-const OPENING_BONUS = 1.5;
+const OPENING_BONUS = 1.8;
 
 /** The most significant sentences, or all of a short text; empty for an empty text. */
 export function summarize(text: string, options: { sentences?: number } = {}): Summary {
