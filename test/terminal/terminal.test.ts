@@ -73,7 +73,7 @@ describe("send at a terminal", () => {
     const more = new Readable({ objectMode: true, read: () => {} });
     agent.replies = {
       SendStreamingMessage: { events: [{ task: task("SUBMITTED") }, statusUpdate("WORKING", "Step 1")], more },
-      GetTask: { result: task("COMPLETED") },
+      GetTask: { result: task("COMPLETED", { artifacts: [{ artifactId: "a", parts: [{ text: "done" }] }] }) },
     };
     const sending = open("send", "-a", agent.url, "hello");
     await sending.shows(/\d+s {2}working: Step 1/);
@@ -85,7 +85,7 @@ describe("send at a terminal", () => {
     const { code, screen } = await sending.ended;
     expect(code).toBe(0);
     // The terminal wraps the one line that stays; of the statuses nothing is left.
-    expect(screen.join("").replace(/Task ID:.*/, "")).toMatch(
+    expect(screen.join("").replace(/Artifact:.*/, "")).toMatch(
       /^Waiting for Test agent to finish task task-1 in context context-1 \(working: [^)]+\)\. Ctrl-C stops the waiting, not the task\.$/,
     );
     expect(screen).toEqual(expect.arrayContaining(["Task ID: task-1", "State: TASK_STATE_COMPLETED"]));
