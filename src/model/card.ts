@@ -95,3 +95,6 @@ export interface ExtendedProfile {
 
 /** Undefined: there is nothing more for this caller. */
 type ExtendedAnswer = ExtendedProfile | undefined;
+
+/** What readers call an agent whose card has no name. */
+export const UNNAMED_AGENT = "unnamed agent";

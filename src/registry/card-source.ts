@@ -95,12 +95,18 @@ export function createCardSource({ fetch, trust }: CardSourceOptions) {
     }
     const document = parseDocument(text, field);
     // Readers replace such a name, each by another one.
-    if ("name" in document && typeof document.name !== "string") {
-      throw invalidParams(field, "the card needs a name that is a string");
+    if (typeof document.name !== "string" || document.name.trim() === "") {
+      const isCard = "name" in document || readCard(document, url) !== undefined;
+      throw invalidParams(
+        field,
+        isCard
+          ? "the card needs a name that is a string and not empty"
+          : "is not an agent card: it has neither a name nor interfaces",
+      );
     }
     if (!isWellFormed(document)) throw invalidParams(field, "the card has text that is not valid Unicode");
     const found = readCard(document, url);
-    if (found === undefined) throw invalidParams(field, "is not an agent card: it has neither a name nor interfaces");
+    if (found === undefined) throw invalidParams(field, "the card has no interface to be called at");
     checkCard(found, field);
     const verification = trust.signatures === "ignore" ? undefined : await verify(text, document, url);
     const signature = toVerdict(verification);
@@ -176,7 +182,7 @@ function isWellFormed(value: unknown): boolean {
 
 /** Whatever else is wrong with a card is a finding: others may be able to use it. */
 function checkCard({ name, supportedInterfaces }: AgentCard, field: string): void {
-  if (name.trim() === "" || name.length > MAX_NAME_LENGTH) {
+  if (name.length > MAX_NAME_LENGTH) {
     throw invalidParams(field, `the card needs a name of at most ${MAX_NAME_LENGTH} characters`);
   }
   if (/\p{Cc}/u.test(name)) throw invalidParams(field, "the name of the card has control characters");

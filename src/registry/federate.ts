@@ -1,12 +1,20 @@
 /** A search that also asks other registries (ARD §8), within a deadline; those that do not answer are named. */
 
 import { GuardedFetchError } from "../auth/guarded-fetch/errors.ts";
-import { isObject, type JsonObject, listOf } from "../model/json.ts";
+import { isObject, type JsonObject, type JsonValue, listOf } from "../model/json.ts";
 import type { Log } from "../model/ports.ts";
+import { canParseUrl } from "../model/url.ts";
 import { JsonParseError, parseJson } from "../wire/parse-json.ts";
 import { REGISTRY_MEDIA_TYPE, toCatalogEntry } from "./catalog.ts";
 import { toPublisher } from "./entry.ts";
-import { decodePageToken, digestOf, encodePageToken, invalidPageToken, type SearchRequest } from "./query.ts";
+import {
+  decodePageToken,
+  digestOf,
+  encodePageToken,
+  invalidPageToken,
+  MAX_TOKEN_LENGTH,
+  type SearchRequest,
+} from "./query.ts";
 import type { Registry } from "./registry.ts";
 
 export interface FederationOptions {
@@ -136,7 +144,7 @@ function mergeAnswers(answers: readonly Answer[], size: number) {
 const scoreOf = ({ score }: JsonObject) => (typeof score === "number" ? score : 0);
 
 async function askPeer(
-  { fetch, instance, log, deadlineMs = DEADLINE_MS }: FederationOptions,
+  { fetch, instance, log, peers, deadlineMs = DEADLINE_MS }: FederationOptions,
   peer: string,
   { query }: JsonObject,
   pageSize: number,
@@ -161,13 +169,24 @@ async function askPeer(
     });
     const text = await response.text();
     if (response.status !== 200) return noAnswer(peer, `HTTP ${response.status}`, log);
-    return readAnswer(parseJson(text), peer, position, skipped) ?? noAnswer(peer, "not understood", log);
+    const maxToken = Math.floor(MAX_POSITIONS_LENGTH / peers.length);
+    return readAnswer(parseJson(text), peer, position, skipped, maxToken) ?? noAnswer(peer, "not understood", log);
   } catch (error) {
     return noAnswer(peer, describeFailure(error), log);
   }
 }
 
-function readAnswer(value: unknown, peer: string, position: JsonObject, skipped: number): Answer | undefined {
+/** Of a page token, which is Base64, without its digest and the position in this registry. */
+const MAX_POSITIONS_LENGTH = (MAX_TOKEN_LENGTH * 3) / 4 - 512;
+
+/** `maxToken`: a longer token of the peer would make one of ours that is refused when it comes back. */
+function readAnswer(
+  value: unknown,
+  peer: string,
+  position: JsonObject,
+  skipped: number,
+  maxToken: number,
+): Answer | undefined {
   if (!isObject(value) || !Array.isArray(value.results)) return undefined;
   const results = listOf(value.results)
     .slice(0, MAX_RESULTS)
@@ -180,28 +199,60 @@ function readAnswer(value: unknown, peer: string, position: JsonObject, skipped:
     return { ...result, score: least };
   });
   const { pageToken } = value;
+  const isUsable = typeof pageToken === "string" && Buffer.byteLength(JSON.stringify({ t: pageToken })) < maxToken;
   const unanswered = listOf(value.unanswered).flatMap((one) => {
     const { url, reason } = isObject(one) ? one : {};
-    return typeof url === "string" && typeof reason === "string" ? [{ url, reason }] : [];
+    return isHttpUrl(url) && typeof reason === "string" ? [{ url, reason: reason.slice(0, MAX_TEXT_LENGTH) }] : [];
   });
+  if (typeof pageToken === "string" && !isUsable) unanswered.push({ url: peer, reason: "its page token is too long" });
   return {
     results: ranked.slice(skipped),
     positionAfter(count) {
       if (skipped + count < ranked.length) return { ...position, n: skipped + count };
-      return typeof pageToken === "string" ? { t: pageToken } : null;
+      return isUsable ? { t: pageToken } : null;
     },
     unanswered,
   };
 }
 
-/** An entry of another registry; undefined for what is not one. */
+const MAX_TEXT_LENGTH = 1_000;
+/** Of the metadata of an entry: what a caller can check, or what makes it more careful. */
+const PASSED_METADATA = ["health", "dialects", "bindings", "hosts", "provider", "heldBack"] as const;
+
+/**
+ * An entry of another registry; undefined for what is not one, and for one that points anywhere but to the web. It is that
+ * of the registry which was asked, whatever that says about where it got it: else it could pass for one of this registry.
+ */
 function toResult(item: unknown, peer: string): JsonObject | undefined {
   if (!isObject(item)) return undefined;
-  const { identifier, displayName, type, url, data, score, source } = item;
+  const { identifier, displayName, type, url, data, score, metadata } = item;
   if (typeof identifier !== "string" || typeof displayName !== "string" || typeof type !== "string") return undefined;
-  if ((typeof url === "string") === isObject(data)) return undefined;
+  if (url === undefined ? !isObject(data) || hasOtherUrls(data) : data !== undefined || !isHttpUrl(url))
+    return undefined;
   const points = typeof score === "number" && Number.isFinite(score) ? Math.round(score) : 0;
-  return { ...item, score: Math.min(100, Math.max(0, points)), source: typeof source === "string" ? source : peer };
+  const told = isObject(metadata) ? metadata : {};
+  const passed = PASSED_METADATA.flatMap((name) => {
+    const value = told[name];
+    const isShort = typeof value === "string" && value.length <= MAX_TEXT_LENGTH;
+    return isShort || typeof value === "boolean" ? [[name, value] as const] : [];
+  });
+  return {
+    ...item,
+    metadata: Object.fromEntries(passed),
+    score: Math.min(100, Math.max(0, points)),
+    source: peer,
+  };
+}
+
+function isHttpUrl(value: unknown): value is string {
+  return typeof value === "string" && /^https?:\/\//i.test(value) && canParseUrl(value);
+}
+
+/** A card with links that a page which shows it would run. */
+function hasOtherUrls(value: JsonValue): boolean {
+  if (typeof value === "string") return /^\s*(?:javascript|vbscript|data):/i.test(value);
+  if (Array.isArray(value)) return value.some(hasOtherUrls);
+  return isObject(value) && Object.values(value).some((member) => member !== undefined && hasOtherUrls(member));
 }
 
 function noAnswer(url: string, reason: string, log: Log): Answer {

@@ -293,7 +293,7 @@ export function encodePageToken(digest: string, position: JsonObject): string {
   return Buffer.from(JSON.stringify({ d: digest, ...position })).toString("base64url");
 }
 
-const MAX_TOKEN_LENGTH = 8_192;
+export const MAX_TOKEN_LENGTH = 8_192;
 
 /** The position as it was encoded. Whoever alters a token only chooses another place to continue at. */
 export function decodePageToken(token: string, digest: string): JsonObject {

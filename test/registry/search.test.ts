@@ -218,11 +218,43 @@ describe("peers", () => {
       await startRegistry({ port, registry: { peers }, ...(agents && { agents }) });
     }
     const reply = await ask(bases[0] ?? "", "/registry/search", { query: { text: "翻译" } });
-    expect(reply.json.results).toMatchObject([{ displayName: "翻译专家", source: `${bases[2]}/registry` }]);
+    expect(reply.json.results).toMatchObject([{ displayName: "翻译专家", source: `${bases[1]}/registry` }]);
     expect(reply.json.unanswered).toBeUndefined();
     const metrics = await Promise.all(bases.map((base) => ask(base, "/metrics")));
     const searches = metrics.map(({ text }) => Number(/^dragoman_registry_searches_total (\d+)$/m.exec(text)?.[1]));
     expect(searches.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(4);
+  });
+
+  test("cannot pass their entries off as ours, nor hand out scripts or tokens that are refused later", async () => {
+    const entry = (name: string, more: object) => ({
+      identifier: `urn:air:peer.example:${name}`,
+      displayName: `Weather ${name}`,
+      type: "application/a2a-agent-card+json",
+      url: `https://peer.example/${name}`,
+      score: 90,
+      ...more,
+    });
+    let own = "";
+    const peer = await startSite((_, response) => {
+      const metadata = { health: "up", signature: "verified", source: "server", visibility: "private", note: { a: 1 } };
+      const results = [
+        entry("good", { source: own, metadata }),
+        entry("script", { url: "javascript:alert(1)" }),
+        entry("inline", { url: undefined, data: { name: "x", documentationUrl: " javascript:alert(1)" } }),
+      ];
+      response.end(
+        JSON.stringify({ results, pageToken: "x".repeat(20_000), unanswered: [{ url: "data:x", reason: "" }] }),
+      );
+    });
+    const { url } = await startRegistry({ registry: { peers: [peer] } });
+    own = `${url}/registry`;
+    const { json } = await ask(url, "/registry/search", { query: { text: "weather" } });
+    const [found, ...others] = json.results.filter(({ id }: Entry) => id === undefined);
+    expect(others).toEqual([]);
+    expect(found).toMatchObject({ displayName: "Weather good", source: peer });
+    expect(found.metadata).toEqual({ health: "up" });
+    expect(json.pageToken).toBeUndefined();
+    expect(json.unanswered).toEqual([{ url: peer, reason: "its page token is too long" }]);
   });
 
   test("that do not answer in time do not hold the others up", async () => {

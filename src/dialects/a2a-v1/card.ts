@@ -1,4 +1,4 @@
-import type { AgentCard, AgentInterface } from "../../model/card.ts";
+import { type AgentCard, type AgentInterface, UNNAMED_AGENT } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 import type { AgentEndpoint, CardReader } from "../contract.ts";
@@ -39,7 +39,7 @@ const OPTIONAL_MEMBERS = [
 
 function readMemberwise(value: JsonObject, interfaces: readonly unknown[]): AgentCard {
   const minimal = {
-    name: textIn(value.name) ?? "unnamed agent",
+    name: textIn(value.name) ?? UNNAMED_AGENT,
     description: textIn(value.description) ?? "",
     version: textIn(value.version) ?? "unknown",
     capabilities: tryRead(() => readWire("AgentCapabilities", value.capabilities, TOLERANT)) ?? {},

@@ -1,4 +1,4 @@
-import type { AgentCard } from "../../model/card.ts";
+import { type AgentCard, UNNAMED_AGENT } from "../../model/card.ts";
 import { dialectsOf, type Health, identifierOf, publisherOf, type RegistryEntry, type Visibility } from "../entry.ts";
 import type { WeightedText } from "./text-index.ts";
 
@@ -65,6 +65,14 @@ const MAX_SHARED = 50_000;
 const MAX_VALUES = 500;
 const MAX_TEXT_LENGTH = 16_384;
 
+/** After every name. */
+const LAST_NAME = "\uffff";
+
+/** Stored before a name was required. */
+export function isNameless(name: string): boolean {
+  return name.trim() === "" || name === UNNAMED_AGENT;
+}
+
 export function toListed(entry: RegistryEntry, strings: SharedStrings): Listed {
   const { card } = entry;
   const identifier = identifierOf(entry);
@@ -80,7 +88,7 @@ export function toListed(entry: RegistryEntry, strings: SharedStrings): Listed {
     health: entry.health,
     identifier,
     displayName: card.name,
-    sortName: card.name.toLowerCase(),
+    sortName: isNameless(card.name) ? LAST_NAME : card.name.toLowerCase(),
     version: strings.share(card.version),
     createdAt: entry.createdAt,
     updatedAt: entry.updatedAt,

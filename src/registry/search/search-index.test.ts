@@ -77,6 +77,14 @@ describe("a search by words", () => {
     expect(first?.score).toBeLessThanOrEqual(1);
   });
 
+  it("shows an agent that has no name after all that have one", () => {
+    const nameless = entryOf("a", cardOf("unnamed agent", { description: "Weather weather weather." }));
+    const index = indexOf(nameless, weather);
+    expect(namesOf(index, "weather")).toEqual(["Weather", "unnamed agent"]);
+    const { items } = index.list(NO_FILTER, EVERYONE, FIRST, 10, undefined);
+    expect(items.map(({ displayName }) => displayName)).toEqual(["Weather", "unnamed agent"]);
+  });
+
   it("finds what was changed by its new words only", () => {
     const changing = indexOf(weather);
     changing.put({ ...weather, card: cardOf("Chess"), updatedAt: 2_000 });

@@ -5,6 +5,7 @@ import {
   type Filter,
   INDEXED_FIELDS,
   type IndexedField,
+  isNameless,
   type Listed,
   ORDERS,
   type Order,
@@ -181,7 +182,7 @@ export class SearchIndex {
     const best: RankedListed[] = [];
     for (const { slot, score } of matches) {
       const listed = this.#listed[slot] as Listed;
-      const candidate = { score, listed };
+      const candidate = { score: isNameless(listed.displayName) ? score * NAMELESS_FACTOR : score, listed };
       if (after !== undefined && byRank(candidate, { score: after.score, listed: after }) <= 0) continue;
       const last = best[size - 1];
       if (last !== undefined && byRank(candidate, last) >= 0) continue;
@@ -304,6 +305,9 @@ export class SearchIndex {
     return values.flatMap((value) => this.#fields.get(`${field} ${normalise(value)}`) ?? []);
   }
 }
+
+/** Below every other match: a match is relevant only if it has a part of the best score that is larger than this. */
+const NAMELESS_FACTOR = 0.001;
 
 interface RankedListed {
   readonly score: number;

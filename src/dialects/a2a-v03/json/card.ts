@@ -1,6 +1,13 @@
 /** Agent card documents of 0.3 and 0.2. */
 
-import type { AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentSkill } from "../../../model/card.ts";
+import {
+  type AgentCapabilities,
+  type AgentCard,
+  type AgentExtension,
+  type AgentInterface,
+  type AgentSkill,
+  UNNAMED_AGENT,
+} from "../../../model/card.ts";
 import { isObject, type JsonObject, omitUndefined } from "../../../model/json.ts";
 import { type Loss, type Lossy, toLoss } from "../../../model/loss.ts";
 import { parseUrl } from "../../../model/url.ts";
@@ -40,7 +47,7 @@ export function fromWireCard(value: unknown, cardUrl: string | undefined): Lossy
   const security = fromWireSchemes(value.securitySchemes, losses);
   const { provider } = value;
   const card = omitUndefined({
-    name: textIn(value.name) ?? "unnamed agent",
+    name: textIn(value.name) ?? UNNAMED_AGENT,
     description: textIn(value.description) ?? "",
     supportedInterfaces,
     provider: isObject(provider)

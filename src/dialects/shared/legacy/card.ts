@@ -1,6 +1,12 @@
 /** Agent cards before 0.2: one `url`, and `authentication` as a list of scheme names. */
 
-import type { AgentCard, AgentInterface, AgentSkill, SecurityRequirement } from "../../../model/card.ts";
+import {
+  type AgentCard,
+  type AgentInterface,
+  type AgentSkill,
+  type SecurityRequirement,
+  UNNAMED_AGENT,
+} from "../../../model/card.ts";
 import { isObject, type JsonObject, omitUndefined } from "../../../model/json.ts";
 import { canParseUrl } from "../../../model/url.ts";
 import type { CardReader } from "../../contract.ts";
@@ -134,7 +140,7 @@ function readLegacyCard(
   const { provider } = value;
   const organization = isObject(provider) ? textIn(provider.organization) : undefined;
   return omitUndefined({
-    name: textIn(value.name) ?? "unnamed agent",
+    name: textIn(value.name) ?? UNNAMED_AGENT,
     description: textIn(value.description) ?? "",
     supportedInterfaces: [interfaceAt(url)],
     provider: isObject(provider) && organization ? { url: textIn(provider.url) ?? "", organization } : undefined,
