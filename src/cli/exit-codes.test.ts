@@ -1,7 +1,9 @@
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { listen } from "../../test/support/lifecycle.ts";
+import { createFolder, listen } from "../../test/support/lifecycle.ts";
 import { startTestAgent, statusUpdate, type TestAgent, task } from "./testing/agent-server.ts";
 import { runInProcess } from "./testing/run-in-process.ts";
 
@@ -69,9 +71,26 @@ describe("exit codes agree with the error reported", () => {
     }
   });
 
+  it("3: says that there is no TLS, and that no registry knows a name", async () => {
+    const { message } = await failure("send", "-a", agent.url.replace("http:", "https:"), "hello");
+    expect(message).toMatch(/^No TLS: https:.* does not answer with TLS at this port\. Use http:\/\//);
+    const registry = await deadUrl();
+    for (const name of ["hello", "skill:talk"]) {
+      const unknown = await failure("send", "-a", name, "--registry", registry, "hello");
+      expect(unknown).toMatchObject({ exit: 3, message: expect.stringMatching(/registry .*127\.0\.0\.1/) });
+    }
+  });
+
   it("[A2ACLI_EXIT_001] 1: something that is not a card, or one without a supported interface", async () => {
     agent.card = { name: "", supportedInterfaces: "none" };
     expect(await failure("send", "-a", agent.url, "hello")).toMatchObject({ exit: 1, code: "A2ACLI_ERR_CARD_INVALID" });
+    const file = join(createFolder(), "card.json");
+    writeFileSync(file, '{"name":"Helper","supportedInterfaces":[]}');
+    expect((await failure("send", "-a", file, "hello")).message).toMatch(/has no interface: neither/);
+    agent.card = { supportedInterfaces: [{ url: "xds:///a:1", protocolBinding: "GRPC", protocolVersion: "1.0" }] };
+    expect((await failure("send", "-a", agent.url, "hello")).message).toMatch(
+      /offers GRPC 1\.0 at "xds:\/\/\/a:1", which is not an address that can be called/,
+    );
     agent.card = {
       supportedInterfaces: [{ url: `${agent.url}/rpc`, protocolBinding: "JSONRPC", protocolVersion: "0.3" }],
     };

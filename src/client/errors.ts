@@ -96,6 +96,8 @@ const SOCKET_CAUSES: Readonly<Record<string, Explanation>> = {
   },
 };
 
+/** What is read is not a TLS record. */
+const NO_TLS_CODE = /^(?:ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST)|EPROTO$)/;
 const TLS_CODE = /^(?:ERR_TLS|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|ERR_SSL)/;
 
 /** Error codes that only occur before any part of a request can have arrived … */
@@ -139,6 +141,13 @@ function explainCause(error: unknown): Explanation {
     }
     const known = SOCKET_CAUSES[code];
     if (known !== undefined) return known;
+    if (NO_TLS_CODE.test(code)) {
+      return {
+        title: "No TLS",
+        what: "the server does not answer with TLS at this port",
+        advice: "Use http:// if the agent is served without TLS, or another port.",
+      };
+    }
     if (TLS_CODE.test(code)) {
       return {
         title: `TLS certificate refused (${code})`,

@@ -157,7 +157,7 @@ describe("an agent that -a names", () => {
   it("cannot be looked up if the registry is away: exit 3", async () => {
     const { code, stderr } = await runInProcess("card", "get", "-a", "skill:x", "--registry", "http://127.0.0.1:9");
     expect(code).toBe(3);
-    expect(stderr).toMatch(/http:\/\/127\.0\.0\.1:9\/registry\/agents[\s\S]*A2ACLI_ERR_UNREACHABLE/);
+    expect(stderr).toMatch(/the registry at http:\/\/127\.0\.0\.1:9\/ cannot be reached[\s\S]*A2ACLI_ERR_UNREACHABLE/);
   });
 });
 

@@ -81,6 +81,8 @@ interface LookedUp {
   readonly registry: string;
   /** In the order in which to try them; only one unless a skill was asked for. */
   readonly agents: readonly RegistryEntry[];
+  /** There was no registry to ask. */
+  readonly isAbsent?: true;
 }
 
 /** Undefined if `-a` is an address; without agents for a word that the registry does not know: it may be a host. */
@@ -93,14 +95,17 @@ async function lookUp(session: Session, agentCard: string): Promise<LookedUp | u
   try {
     agents = await (await openRegistry(session, url, false)).find(reference);
   } catch (error) {
+    if (isGiven && ConnectionError.is(error) && error.code === "unreachable") {
+      throw new CommandError(
+        "A2ACLI_ERR_UNREACHABLE",
+        `${describe(reference)} cannot be looked up: the registry at ${redactUrl(url)} cannot be reached.`,
+        "Check --registry or A2ACLI_REGISTRY, or name the agent by its URL. --debug shows the exchange.",
+        { cause: error },
+      );
+    }
     if (isGiven || !isAbsent(error)) throw toRegistryFailure(error);
-    if (mayBeHost) return undefined;
-    throw new CommandError(
-      "A2ACLI_ERR_CARD_NOT_FOUND",
-      `${describe(reference)} has to be looked up, but no registry answers at ${redactUrl(url)}.`,
-      "Name a registry with --registry or A2ACLI_REGISTRY, or the agent by its URL.",
-      { cause: error },
-    );
+    if (mayBeHost) return { registry: url, agents: [], isAbsent: true };
+    throw noRegistryError(reference, url, error);
   }
   if (agents.length === 0 && mayBeHost && !isGiven) return { registry: url, agents };
   const best = requireOne(reference, agents, url);
@@ -134,6 +139,16 @@ export function notFoundError(reference: RegistryReference, url: string): Comman
     "A2ACLI_ERR_CARD_NOT_FOUND",
     `There is no ${what} in the registry at ${redactUrl(url)}.`,
     `dragoman registry list --registry ${redactUrl(url)} shows those that it has; a host is written as https://host.`,
+  );
+}
+
+function noRegistryError(reference: RegistryReference, url: string, cause: unknown): CommandError {
+  const isWord = "registered" in reference && !/[\s:]/.test(reference.registered);
+  return new CommandError(
+    "A2ACLI_ERR_CARD_NOT_FOUND",
+    `${describe(reference)} ${isWord ? "is not a host that can be reached, and" : "has to be looked up, but"} no registry answers at ${redactUrl(url)}.`,
+    "Name a registry with --registry or A2ACLI_REGISTRY, or the agent by its URL.",
+    { cause },
   );
 }
 
@@ -196,7 +211,11 @@ export async function readNamedCard(session: Session, agentCard: string, read: R
   if (found.agents.length === 0) {
     return read(agentCard).catch((error: unknown) => {
       const isUnknownHost = ConnectionError.is(error) && error.code === "unreachable" && failedBeforeSending(error);
-      throw isUnknownHost ? notFoundError(parseReference(agentCard) as RegistryReference, found.registry) : error;
+      if (!isUnknownHost) throw error;
+      const reference = parseReference(agentCard) as RegistryReference;
+      throw found.isAbsent === true
+        ? noRegistryError(reference, found.registry, error)
+        : notFoundError(reference, found.registry);
     });
   }
   const { agents, registry } = found;

@@ -99,8 +99,15 @@ function describeInterface(entry: AgentInterface): string {
   return `${entry.protocolBinding} ${entry.protocolVersion}`;
 }
 
+/** With its address where that is all that is wrong with it. */
+function describeOffer(entry: AgentInterface, wishes: ChooseOptions): string {
+  const supported = findBinding(entry.protocolBinding, entry.protocolVersion);
+  const isUsable = supported === undefined || toCandidate(entry, supported, wishes) !== undefined;
+  return `${describeInterface(entry)}${isUsable ? "" : ` at "${entry.url}", which is not an address that can be called`}`;
+}
+
 function noInterface(card: AgentCard, wishes: ChooseOptions): ConnectionError {
-  const offered = card.supportedInterfaces.map(describeInterface).join(", ");
+  const offered = card.supportedInterfaces.map((entry) => describeOffer(entry, wishes)).join(", ");
   const supported = SUPPORTED_BINDINGS.map(({ calling }) => `${calling.binding} ${calling.version}`).join(", ");
   return new ConnectionError(
     "no-interface",

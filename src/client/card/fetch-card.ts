@@ -5,7 +5,7 @@ import { createTlsFetch } from "../../auth/login/client-certificate.ts";
 import type { CardVerification } from "../../auth/signatures/verify-card.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
-import type { JsonObject } from "../../model/json.ts";
+import { isObject, type JsonObject } from "../../model/json.ts";
 import { canParseUrl } from "../../model/url.ts";
 import type { ExchangeAnswer, ExchangeCall, Exchanger } from "../../wire/exchange.ts";
 import { JsonParseError, parseJson } from "../../wire/parse-json.ts";
@@ -234,8 +234,11 @@ export function toCard(
 ): FetchedCard["card"] {
   const card = readCardFor(value, options.cardUrl, options);
   if (card !== undefined) return card;
+  const isNamed = isObject(value) && typeof value.name === "string" && value.name !== "";
   throw new NotACardError(
-    `The JSON at ${where} is not an agent card: it has neither a name nor interfaces. Check the address.`,
+    isNamed
+      ? `The card at ${where} has no interface: neither supportedInterfaces nor a url. Ask the agent's operator to add one.`
+      : `The JSON at ${where} is not an agent card: it has neither a name nor interfaces. Check the address.`,
   );
 }
 

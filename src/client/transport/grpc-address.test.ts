@@ -12,6 +12,8 @@ test.each([
   ["http://agents.example", "agents.example:80", false],
   ["https://agents.example:80", "agents.example:80", true],
   ["grpc://agents.example:4001", "agents.example:4001", false],
+  ["dns:///agents.example:4001", "agents.example:4001", true],
+  ["dns:127.0.0.1:4001", "127.0.0.1:4001", false],
   ["grpcs://Agents.Example", "agents.example:443", true],
   ["https://user:secret@agents.example:4001", "agents.example:4001", true],
 ])("%s is %s, encrypted: %s", (url, authority, secure) => {
@@ -29,9 +31,15 @@ test("without a scheme it is encrypted as the card was, unless the caller knows 
   expect(parseGrpcAddress("127.0.0.1:4001", { cardUrl: "https://agents.example" })?.secure).toBe(true);
 });
 
-test.each(["", "ftp://host:1", "host:port", "host:99999", "/relative", "unix:///socket", "host:1/path"])(
-  "%j is no address",
-  (url) => {
-    expect(parseGrpcAddress(url)).toBeUndefined();
-  },
-);
+test.each([
+  "",
+  "ftp://host:1",
+  "host:port",
+  "host:99999",
+  "/relative",
+  "unix:///socket",
+  "dns://8.8.8.8/host:1",
+  "host:1/path",
+])("%j is no address", (url) => {
+  expect(parseGrpcAddress(url)).toBeUndefined();
+});

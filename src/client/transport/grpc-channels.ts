@@ -124,8 +124,12 @@ const GRPC_SCHEMES: Readonly<Record<string, boolean>> = {
   "grpcs:": true,
 };
 
+/** gRPC's own spelling of a name that DNS resolves; a name server of its own choice is not supported. */
+const DNS_NAME = /^dns:(?:\/\/\/)?(?=[^/])/i;
+
 /** `undefined` if it is not a gRPC address. gRPC has no use for a path, which is dropped. */
-export function parseGrpcAddress(url: string, options: GrpcAddressOptions = {}): GrpcAddress | undefined {
+export function parseGrpcAddress(given: string, options: GrpcAddressOptions = {}): GrpcAddress | undefined {
+  const url = given.replace(DNS_NAME, "");
   const scheme = /^([a-z][a-z0-9+.-]*:)\/\//i.exec(url)?.[1]?.toLowerCase();
   if (scheme === undefined ? url.startsWith("/") : GRPC_SCHEMES[scheme] === undefined) return undefined;
   // `URL` validates and lower-cases hosts only for special schemes.
