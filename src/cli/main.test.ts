@@ -136,8 +136,8 @@ describe("serving", () => {
     const { code, stderr, stdout } = await end;
     expect(code).toBe(0);
     expect(stderr).toContain("Shutting down; waiting for running tasks. Press Ctrl-C again to quit now.");
-    expect(stdout).toContain(`echo (default)  ${url}/agents/echo`);
-    expect(stdout).toContain(`npx dragoman send -a ${url}/agents/echo --text hello\n`);
+    expect(stdout).toContain(`echo (default)  ${url}/agents/echo/ `);
+    expect(stdout).toContain(`npx dragoman send -a ${url}/agents/echo/ --text hello\n`);
     expect(stdout).toContain(`curl ${url}/agents/echo/.well-known/agent-card.json\n`);
 
     const stats = await runCli(["store", "stats", "--config", file, "-o", "json"]);

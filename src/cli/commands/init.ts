@@ -47,7 +47,7 @@ function printNextSteps(output: Output, folder: string): void {
     ...(folder === "" ? [] : [`cd ${quoteForShell(folder)}`]),
     "npm install",
     "npm start",
-    "npx dragoman send -a http://127.0.0.1:4000/agents/hello --text Ada   # in another terminal",
+    "npx dragoman send -a http://127.0.0.1:4000/agents/hello/ --text Ada   # in another terminal",
   ];
   output.info(["", "Next:", ...steps.map((step) => `  ${step}`)]);
 }
@@ -137,8 +137,8 @@ An agent that any A2A client can call. What it does is in \`${agentFile}\`; how 
 
 Then, in another terminal:
 
-    npx dragoman send -a http://127.0.0.1:4000/agents/hello --text Ada
-    npx dragoman chat -a http://127.0.0.1:4000/agents/hello
+    npx dragoman send -a http://127.0.0.1:4000/agents/hello/ --text Ada
+    npx dragoman chat -a http://127.0.0.1:4000/agents/hello/
     curl http://127.0.0.1:4000/agents/hello/.well-known/agent-card.json
 
 \`npm run dev\` reloads the agent when its file changes. \`npm run doctor\` checks the set-up.

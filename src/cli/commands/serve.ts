@@ -187,17 +187,21 @@ async function runWorkers(output: Output, { log: logging }: DragomanConfig, coun
   await ended;
 }
 
+/**
+ * Addresses of agents end with a slash: clients that resolve the path of the card against them, as URLs are resolved,
+ * would else look for it beside the agent.
+ */
 function renderBanner(server: Pick<StartedServer, "agents" | "grpc" | "store" | "url">): string {
   const agents = server.agents.map(({ isDefault, name, title, url }) => [
     isDefault ? `${name} (default)` : name,
-    url,
+    `${url}/`,
     title,
   ]);
   const first = server.agents.find((agent) => agent.isDefault) ?? server.agents[0];
   const examples =
     first === undefined
       ? ""
-      : `\nTry:\n  npx dragoman send -a ${quoteForShell(first.url)} --text hello\n  curl ${quoteForShell(first.cardUrl)}\n`;
+      : `\nTry:\n  npx dragoman send -a ${quoteForShell(`${first.url}/`)} --text hello\n  curl ${quoteForShell(first.cardUrl)}\n`;
   const grpc = server.grpc === undefined ? "" : `\ngRPC: ${server.grpc}`;
   return `dragoman ${packageVersion()} listens on ${server.url}${grpc}\nStore: ${server.store}\nAgents:\n${table(agents, "  ")}${examples}\n`;
 }
