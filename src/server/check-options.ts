@@ -2,7 +2,7 @@ import { z } from "zod";
 import { DEFAULT_LIMITS, DEFAULT_TIMES } from "../engine/options.ts";
 import { formatPath, isContainer, toFindings } from "../yaml/problems.ts";
 import { count, mediaType, port, rate, text } from "../yaml/value-types.ts";
-import { grpcPublicUrl, mountPath, publicUrl, STORE, STORE_ERROR } from "./config/schema.ts";
+import { grpcPublicUrl, mountPath, publicUrl, STORE, STORE_ERROR, trustProxy } from "./config/schema.ts";
 import { sectionChecks } from "./config/sections.ts";
 import { DEFAULT_SERVE_LIMITS, DEFAULT_SERVE_TIMES, type ServeOptions } from "./options.ts";
 import { registryOptions } from "./registry/config.ts";
@@ -51,6 +51,7 @@ const SHAPE = {
   grpcPort: z.union([port, z.literal(false)], { error: "must be a port or false" }).optional(),
   publicUrl: publicUrl.optional(),
   grpcPublicUrl: grpcPublicUrl.optional(),
+  trustProxy: trustProxy.optional(),
   path: mountPath.optional(),
   card: z.enum(["hybrid", "v1", "v03"]).optional(),
   strict: z.boolean().optional(),

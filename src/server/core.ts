@@ -13,10 +13,11 @@ import { type Loss, refusedLosses } from "../model/loss.ts";
 import { type Log, type Meter, NO_MONITOR, SILENT_LOG } from "../model/ports.ts";
 import { openStore } from "../store/open.ts";
 import { Admission } from "./access/admission.ts";
-import { createAuthentication } from "./access/authentication.ts";
+import { type Authentication, createAuthentication } from "./access/authentication.ts";
 import { type ByteBudgets, createByteBudgets } from "./access/byte-budgets.ts";
 import type { ConnectionLimits } from "./access/connections.ts";
 import { Gate } from "./access/gate.ts";
+import { createTrustedProxies } from "./access/trusted-proxies.ts";
 import { createAgentDirectory } from "./agent-directory.ts";
 import { ServedAgentService } from "./agent-service.ts";
 import { AuditLog, toDeliveryRecord } from "./audit/audit-log.ts";
@@ -217,7 +218,7 @@ async function openCore(
     dialects,
     gate,
     router,
-    http: createHttp(settings, router, carriers, budgets, counters),
+    http: createHttp(settings, router, carriers, budgets, counters, authentication),
     /** Handles upgrade requests; undefined if no dialect accepts any. */
     upgrade: carriers.upgrade,
     store,
@@ -316,11 +317,12 @@ function interfacesOf(
 }
 
 function createHttp(
-  { limits, log, times }: ServerSettings,
+  { limits, log, times, trustProxy = [] }: ServerSettings,
   router: Router,
   carriers: Carriers,
   budgets: ByteBudgets,
   meter: Meter,
+  { requiresCredentials }: Authentication,
 ): NodeHttpOptions {
   return {
     // Carriers first: access to a file offered over a connection is authorised by its URL, not by the caller.
@@ -329,6 +331,8 @@ function createHttp(
       router.refuse(status, message, exchange),
     screen: (exchange) => router.screen(exchange),
     maxBodyBytes: limits.body,
+    requiresCredentials,
+    proxies: createTrustedProxies(trustProxy),
     ...budgets,
     stalledReaderMs: times.stalledReaderMs,
     log,

@@ -69,6 +69,8 @@ export interface ServeOptions extends SectionOptions {
   readonly publicUrl?: string;
   /** `host:port` where callers reach gRPC. Default: the host of `publicUrl` and `grpcPort`. */
   readonly grpcPublicUrl?: string;
+  /** Addresses or networks of proxies that set `X-Forwarded-For`: callers are then counted by the address in it. */
+  readonly trustProxy?: readonly string[];
   /** Path below which everything over HTTP is served, for a proxy that passes paths on unchanged. Default: `/`. */
   readonly path?: string;
   /** Card for readers that name no version: `hybrid` (default) can be read as 1.0 and as 0.3. */

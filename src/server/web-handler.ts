@@ -2,7 +2,8 @@ import { type FullReply, isStreamReply, MAX_CREDENTIALS_BYTES, type RequestHead 
 import { LARGE_REQUEST_BYTES } from "./access/byte-budgets.ts";
 import { checkServeOptions, requirePublicUrl } from "./check-options.ts";
 import { createCore } from "./core.ts";
-import { type NodeHttpOptions, pathBelowMount, statusOfBody } from "./http/node-http.ts";
+import { pathBelowMount } from "./http/mount-path.ts";
+import { type NodeHttpOptions, statusOfBody } from "./http/node-http.ts";
 import type { ServeOptions } from "./options.ts";
 
 const NO_BODY = Buffer.alloc(0);
@@ -63,8 +64,8 @@ async function readBody(
     for await (const chunk of body) {
       if (size + chunk.length > maxBodyBytes) return refuse(413, exchange);
       const isLarge = Math.max(announced, size + chunk.length) > LARGE_REQUEST_BYTES;
-      // Authenticated callers have a larger share of the budget.
-      if (hasCredentials === undefined && (isLarge || !arriving.fits(chunk.length, false))) {
+      // Nothing is buffered for a caller that is refused. Authenticated callers have a larger share of the budget.
+      if (hasCredentials === undefined && (isLarge || size > 0 || !arriving.fits(chunk.length, false))) {
         const refusal = await recognise();
         if (refusal !== undefined) return refusal;
       }

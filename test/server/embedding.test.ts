@@ -103,7 +103,7 @@ describe("the web-standard handler", () => {
       const reply = await handle(request);
       expect(reply.status).toBe(401);
       expect(reply.headers.get("www-authenticate")).toContain("Bearer");
-      expect(taken).toEqual({ chunks: 5, cancelled: true });
+      expect(taken).toEqual({ chunks: 2, cancelled: true });
       const known = streamed(100, { "x-api-key": KEY });
       expect(await (await handle(known.request)).json()).toMatchObject({ error: { code: -32700 } });
     });

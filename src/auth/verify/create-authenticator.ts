@@ -117,7 +117,6 @@ export function createAuthenticator(options: AuthOptions, tools: AuthenticatorTo
     /** Throws a ProtocolError for callers that are refused. Waits only where a check has to. */
     authenticate(presented: RequestCredentials): Caller | Promise<Caller> {
       const { remoteAddress } = presented;
-      failedLogins.check(remoteAddress);
       try {
         const caller = ask(presented, 0);
         return isPromise(caller) ? caller.catch((error: unknown) => refuse(error, remoteAddress)) : caller;
@@ -164,31 +163,27 @@ const WINDOW_MS = 60_000;
 /** Addresses that are remembered; of more, those that have been quiet longest are forgotten. */
 const MAX_ADDRESSES = 10_000;
 
-/** Refuses addresses that guess credentials. Costs nothing while none do. */
+/**
+ * Tells addresses that guess credentials to wait. Valid credentials are accepted from there all the same: others may
+ * have the same address, and one that guesses must not lock them out.
+ */
 function createFailedLoginLimiter(maxPerMinute: number, now: () => number) {
   /** Addresses that failed last stand last. */
   const failures = new Map<string, { readonly count: number; readonly until: number }>();
   return {
-    /** Throws RESOURCE_EXHAUSTED, also for right credentials: otherwise guessing could continue until one is right. */
-    check(address: string | undefined): void {
-      if (address === undefined || failures.size === 0) return;
-      const key = toNetworkPrefix(address);
-      const known = failures.get(key);
-      if (known === undefined) return;
-      const leftMs = known.until - now();
-      if (leftMs <= 0) failures.delete(key);
-      else if (known.count >= maxPerMinute) {
-        throw new ProtocolError("RESOURCE_EXHAUSTED", "Too many failed logins from this address.", {
-          retryAfter: Math.ceil(leftMs / 1_000),
-        });
-      }
-    },
+    /** Counts a failed login. Throws RESOURCE_EXHAUSTED if there were too many. */
     count(address: string | undefined): void {
       if (address === undefined) return;
       const key = toNetworkPrefix(address);
       const known = failures.get(key);
+      const leftMs = (known?.until ?? 0) - now();
+      const isRecent = known !== undefined && leftMs > 0;
+      if (isRecent && known.count >= maxPerMinute) {
+        throw new ProtocolError("RESOURCE_EXHAUSTED", "Too many failed logins from this address.", {
+          retryAfter: Math.ceil(leftMs / 1_000),
+        });
+      }
       failures.delete(key);
-      const isRecent = known !== undefined && known.until > now();
       failures.set(key, isRecent ? { ...known, count: known.count + 1 } : { count: 1, until: now() + WINDOW_MS });
       const [oldest] = failures.keys();
       if (oldest !== undefined && failures.size > MAX_ADDRESSES) failures.delete(oldest);

@@ -44,6 +44,8 @@ export function createAuthentication(options: AuthenticationOptions) {
   return {
     /** Whether callers can authenticate. */
     identifies,
+    /** Whether callers have to. A custom check may leave them anonymous. */
+    requiresCredentials: identifiesCallers(auth) && auth.anonymous !== true,
     security: {
       schemes: authenticator.schemes,
       requirements: declared?.requirements ?? authenticator.requirements,

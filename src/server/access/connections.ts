@@ -3,6 +3,7 @@ import { TLSSocket } from "node:tls";
 import { QuotaCounter } from "../../engine/concurrency.ts";
 import { toNetworkPrefix } from "../../model/caller.ts";
 import { type PeerCertificate, toPeerCertificate } from "../../wire/tls.ts";
+import type { TrustedProxies } from "./trusted-proxies.ts";
 
 const known = new WeakMap<TLSSocket, PeerCertificate>();
 
@@ -45,17 +46,95 @@ export const DEFAULT_CONNECTION_LIMITS: ConnectionLimits = {
   requestTimeout: 300_000,
 };
 
+/** What is known of callers and their addresses before any of them is read. */
+export interface ConnectionRules {
+  /** Callers must show credentials, so that connections without an admitted caller are of little use. */
+  readonly requiresCredentials?: boolean | undefined;
+  readonly proxies?: TrustedProxies | undefined;
+}
+
+/** Connections without an admitted caller, where credentials are required. Beyond these, the oldest is closed. */
+const MAX_UNKNOWN_PER_ADDRESS = 500;
+const MAX_UNKNOWN = 1_000;
+/** A connection has this long before it can be closed for a newer one; twice the number may be open meanwhile. */
+const MIN_AGE_MS = 250;
+
+interface UnknownConnection {
+  readonly socket: Socket;
+  readonly since: number;
+}
+
+/** Connections of callers that have not shown credentials yet, oldest first. */
+export class UnknownConnections {
+  readonly #all = new Map<string, UnknownConnection & { readonly network: string }>();
+  readonly #byNetwork = new Map<string, Map<string, UnknownConnection>>();
+
+  /** `network` is undefined for a proxy: all callers would share its number. Returns false if there are too many. */
+  add(socket: Socket, network: string | undefined): boolean {
+    const own = network === undefined ? undefined : (this.#byNetwork.get(network) ?? new Map());
+    if (own !== undefined && !this.#makeRoom(own, MAX_UNKNOWN_PER_ADDRESS)) return false;
+    if (!this.#makeRoom(this.#all, MAX_UNKNOWN)) return false;
+    const peer = peerOf(socket);
+    const connection = { socket, since: performance.now() };
+    this.#all.set(peer, { ...connection, network: network ?? "" });
+    own?.set(peer, connection);
+    if (own !== undefined && network !== undefined) this.#byNetwork.set(network, own);
+    socket.once("close", () => this.#delete(peer));
+    return true;
+  }
+
+  /** A caller on this connection was admitted. */
+  recognise(socket: Socket): void {
+    this.#delete(peerOf(socket));
+  }
+
+  #makeRoom(connections: ReadonlyMap<string, UnknownConnection>, max: number): boolean {
+    if (connections.size < max) return true;
+    const [oldest] = connections;
+    if (oldest === undefined || performance.now() - oldest[1].since < MIN_AGE_MS) return connections.size < 2 * max;
+    this.#delete(oldest[0]);
+    oldest[1].socket.destroy();
+    return true;
+  }
+
+  #delete(peer: string): void {
+    const network = this.#all.get(peer)?.network;
+    if (network === undefined) return;
+    this.#all.delete(peer);
+    const own = this.#byNetwork.get(network);
+    own?.delete(peer);
+    if (own?.size === 0) this.#byNetwork.delete(network);
+  }
+}
+
+export function peerOf({ remoteAddress, remotePort }: Pick<Socket, "remoteAddress" | "remotePort">): string {
+  return `${remoteAddress} ${remotePort}`;
+}
+
 /** Closes connections above the limits before anything is read from them. */
 export function limitConnections(
   server: Server,
   { connections, connectionsPerAddress }: ConnectionLimits,
+  { proxies, requiresCredentials }: ConnectionRules = {},
   refuses: (network: string) => boolean = () => false,
-): void {
+): UnknownConnections {
   const shares = new QuotaCounter(connectionsPerAddress);
+  const unknown = new UnknownConnections();
   server.maxConnections = connections;
-  server.prependListener("connection", (socket: Socket) => {
-    const from = socket.remoteAddress === undefined ? undefined : toNetworkPrefix(socket.remoteAddress);
-    if ((from !== undefined && refuses(from)) || !shares.acquire(from)) socket.destroy();
-    else socket.once("close", () => shares.release(from));
+  // Node's own listener would make a session of a connection even after it was closed.
+  const listeners = server.listeners("connection");
+  server.removeAllListeners("connection");
+  server.on("connection", (socket: Socket) => {
+    const { remoteAddress } = socket;
+    const isProxy = proxies?.has(remoteAddress) === true;
+    const from = remoteAddress === undefined || isProxy ? undefined : toNetworkPrefix(remoteAddress);
+    if ((from !== undefined && refuses(from)) || !shares.acquire(from)) {
+      socket.destroy();
+      return;
+    }
+    socket.once("close", () => shares.release(from));
+    if (requiresCredentials === true && !unknown.add(socket, from)) socket.destroy();
+    else for (const listener of listeners) listener.call(server, socket);
   });
+  return unknown;
 }

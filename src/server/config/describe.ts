@@ -35,8 +35,8 @@ function* valuesOf(config: DragomanConfig): ShownValues {
   yield ["server.port", server.port];
   yield ["server.grpc", server.grpcPort !== false];
   yield ["server.grpcPort", server.grpcPort === false ? undefined : (server.grpcPort ?? "the one after the port")];
-  const { publicUrl, grpcPublicUrl, card } = server;
-  yield* membersOf("server", { publicUrl, grpcPublicUrl, card });
+  const { publicUrl, grpcPublicUrl, trustProxy, card } = server;
+  yield* membersOf("server", { publicUrl, grpcPublicUrl, trustProxy, card });
   yield* membersOf("server.cors", server.cors);
   yield ["server.watchdog", server.watchdogMs === false ? false : formatDuration(server.watchdogMs)];
   yield ["store", config.store];

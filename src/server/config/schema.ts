@@ -17,6 +17,7 @@ import {
 } from "../../yaml/value-types.ts";
 import { DEFAULT_REQUESTS } from "../access/admission.ts";
 import { DEFAULT_CONNECTION_LIMITS } from "../access/connections.ts";
+import { isAddressOrNetwork } from "../access/trusted-proxies.ts";
 import { agentVisibility, registry } from "../registry/config.ts";
 import { llm } from "./llm.ts";
 import { auth, tls } from "./schema-auth.ts";
@@ -122,6 +123,10 @@ export const agentSchema = z.strictObject({
   visibility: agentVisibility,
 });
 
+export const trustProxy = z.array(
+  z.string().refine(isAddressOrNetwork, { error: "must be an IP address or a network such as 10.0.0.0/8" }),
+);
+
 /** A name is part of the agent's URL. */
 const AGENT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 
@@ -136,6 +141,10 @@ const server = z.strictObject({
   grpcPublicUrl: optional(
     grpcPublicUrl,
     "`host:port` at which callers reach gRPC, if not the host of `publicUrl` and `grpcPort`.",
+  ),
+  trustProxy: optional(
+    trustProxy,
+    "Addresses or networks (`10.0.0.0/8`) of the proxies in front of the server. Callers are then counted by the address that these add to `X-Forwarded-For`, over HTTP and gRPC; default: none.",
   ),
   path: mountPath
     .default("/")

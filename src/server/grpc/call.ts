@@ -19,6 +19,9 @@ const WITH_TRAILERS: ServerStreamResponseOptions = Object.freeze({ waitForTraile
 const WITHOUT_MORE: ServerStreamResponseOptions = Object.freeze({ endStream: true, sendDate: false });
 const DEADLINE_EXCEEDED: RpcStatus = { code: RPC_CODES.DEADLINE_EXCEEDED, message: "Deadline exceeded" };
 
+/** Time for a refused caller to end its request. */
+const UNADMITTED_LINGER_MS = 1_000;
+
 /** One call on its HTTP/2 stream: headers, messages in order, and a status. */
 export class Call {
   readonly stream: ServerHttp2Stream;
@@ -31,6 +34,10 @@ export class Call {
   #trailers: OutgoingHttpHeaders = OK_TRAILERS;
   #onCancelled: (() => void) | undefined;
   #isOver = false;
+  /** The whole message has arrived; a call that ends earlier has cost the caller little. */
+  isReceived = false;
+  #isAwaitingAdmission = false;
+  #metadata: RpcRequest["metadata"] | undefined;
 
   constructor(
     stream: ServerHttp2Stream,
@@ -68,11 +75,30 @@ export class Call {
 
   admit(caller: Caller): void {
     this.#caller = caller;
-    if (caller.authenticated) this.connection.isKnown = true;
+    if (caller.authenticated) this.connection.recognise();
+  }
+
+  /** The caller is being checked, which takes a while. */
+  get isAwaitingAdmission(): boolean {
+    return this.#isAwaitingAdmission;
+  }
+
+  async awaitAdmission(caller: Promise<Caller>): Promise<void> {
+    this.#isAwaitingAdmission = true;
+    try {
+      this.admit(await caller);
+    } finally {
+      this.#isAwaitingAdmission = false;
+    }
   }
 
   get metadata(): RpcRequest["metadata"] {
-    return decodeMetadata(this.headers, this.#rawHeaders, this.#log);
+    this.#metadata ??= decodeMetadata(this.headers, this.#rawHeaders, this.#log);
+    return this.#metadata;
+  }
+
+  get remoteAddress(): string | undefined {
+    return this.connection.callerAddress(this.headers["x-forwarded-for"]);
   }
 
   /** Returns false if the timeout header is invalid; the call has then failed. */
@@ -161,6 +187,14 @@ export class Call {
     // Discards the rest of the request. A reset would avoid it, but Node clients have been seen to spin forever on a
     // reset that crosses their own.
     this.stream.resume();
+    if (this.#caller === undefined) this.#closeSoon();
+  }
+
+  /** A stream costs much, so a caller that was not admitted cannot leave it open. */
+  #closeSoon(): void {
+    const timer = setTimeout(() => this.stream.close(constants.NGHTTP2_NO_ERROR), UNADMITTED_LINGER_MS);
+    timer.unref();
+    this.stream.once("close", () => clearTimeout(timer));
   }
 
   /** Fails the call without waiting for the rest of the request. */
@@ -199,7 +233,7 @@ export class Call {
   #finish(cost = CALL_COST): boolean {
     if (this.#isOver) return false;
     this.#isOver = true;
-    if (this.#caller === undefined) this.connection.countUnadmitted(cost);
+    if (this.#caller === undefined || !this.isReceived) this.connection.countUnadmitted(cost);
     if (this.#timer !== undefined) clearTimeout(this.#timer);
     return !this.stream.destroyed && !this.stream.closed;
   }

@@ -27,7 +27,7 @@ const bomb = compressed(gzipSync(Buffer.alloc(16 * MEGABYTE)));
 describe("a compressed message", () => {
   it("is not decompressed before its caller is admitted", async () => {
     const endpoint = await openEndpoint({
-      screen: async () => new ProtocolError("UNAUTHENTICATED", "Credentials are needed."),
+      admit: async () => new ProtocolError("UNAUTHENTICATED", "Credentials are needed."),
       handle: () => {
         throw new Error("The caller was not admitted.");
       },

@@ -5,6 +5,7 @@ import type { Log } from "../../model/ports.ts";
 import type { PeerCertificate } from "../../wire/tls.ts";
 import { type Rate, RateLimiter } from "../access/admission.ts";
 import { peerCertificateOf } from "../access/connections.ts";
+import type { TrustedProxies } from "../access/trusted-proxies.ts";
 
 /** Costs of calls that end before their caller is admitted. A reset costs more: it can be sent without waiting. */
 export const CALL_COST = 1;
@@ -37,7 +38,7 @@ export class FloodGuard {
   /** Returns undefined if within the limits. Calls above the limit of their address do not count towards the total. */
   charge(network: string, cost: number): Excess | undefined {
     if (this.isBlocked(network) || this.#ofAddress.take(network, cost) > 0) {
-      this.#block(network);
+      this.block(network);
       return "address";
     }
     return this.#ofAll.take("", cost) > 0 ? "all" : undefined;
@@ -51,7 +52,7 @@ export class FloodGuard {
     return false;
   }
 
-  #block(network: string): void {
+  block(network: string): void {
     if (this.#blocked.has(network)) return;
     const [first] = this.#blocked.keys();
     if (first !== undefined && this.#blocked.size >= MAX_BLOCKED) this.#blocked.delete(first);
@@ -65,19 +66,26 @@ export interface KeepAlive {
 }
 
 /** Time for the GOAWAY frame to reach the peer. */
-const GOAWAY_FLUSH_MS = 1_000;
+const GOAWAY_FLUSH_MS = 50;
+
+interface ConnectionHooks {
+  readonly proxies: TrustedProxies | undefined;
+  onUnadmitted(connection: Connection, cost: number): void;
+  onKnown(session: ServerHttp2Session): void;
+}
 
 /** One HTTP/2 connection, with keepalive pings. */
 export class Connection {
   /** Without a port. */
   readonly remoteAddress: string | undefined;
   readonly certificate: PeerCertificate | undefined;
-  /** A caller on this connection has authenticated. */
-  isKnown = false;
+  #isKnown = false;
   #isCut = false;
+  #readBefore = 0;
+  #excess = 0;
+  readonly #hooks: ConnectionHooks;
   readonly #session: ServerHttp2Session;
   readonly #socket: Socket | undefined;
-  readonly #onUnadmitted: (connection: Connection, cost: number) => void;
   readonly #timeoutMs: number;
   readonly #pingTimer: NodeJS.Timeout;
   #pongTimer: NodeJS.Timeout | undefined;
@@ -87,12 +95,12 @@ export class Connection {
     session: ServerHttp2Session,
     socket: Socket | undefined,
     { afterMs, timeoutMs }: KeepAlive,
-    onUnadmitted: (connection: Connection, cost: number) => void,
+    hooks: ConnectionHooks,
     log: Log,
   ) {
     this.#session = session;
     this.#socket = socket;
-    this.#onUnadmitted = onUnadmitted;
+    this.#hooks = hooks;
     this.#timeoutMs = timeoutMs;
     // Read now: a closed socket has no address.
     this.remoteAddress = session.socket.remoteAddress;
@@ -101,6 +109,34 @@ export class Connection {
     this.#pingTimer.unref();
     session.on("error", (error) => log.debug({ err: error }, "A gRPC connection failed."));
     session.on("close", this.#onClose);
+  }
+
+  /** A caller on this connection has authenticated. */
+  get isKnown(): boolean {
+    return this.#isKnown;
+  }
+
+  recognise(): void {
+    if (this.#isKnown) return;
+    this.#isKnown = true;
+    this.#hooks.onKnown(this.#session);
+  }
+
+  callerAddress(forwarded: string | string[] | undefined): string | undefined {
+    return forwarded === undefined || this.#hooks.proxies === undefined
+      ? this.remoteAddress
+      : this.#hooks.proxies.callerAddress(this.remoteAddress, { "x-forwarded-for": forwarded.toString() });
+  }
+
+  /**
+   * Whether it has received much more than calls without credentials need since this was asked last. Frames that Node
+   * rejects or answers by itself are seen only by their bytes.
+   */
+  receivesTooMuch(allowed: number, burst: number): boolean {
+    const read = this.#socket?.bytesRead ?? 0;
+    this.#excess = Math.max(0, this.#excess + read - this.#readBefore - allowed);
+    this.#readBefore = read;
+    return this.#excess > burst;
   }
 
   /** Sends GOAWAY, and closes after running calls have ended. */
@@ -127,7 +163,7 @@ export class Connection {
 
   /** Counts a call that ended before its caller was admitted. */
   countUnadmitted(cost: number): void {
-    if (!this.isKnown && !this.#isCut) this.#onUnadmitted(this, cost);
+    if (!this.#isKnown && !this.#isCut) this.#hooks.onUnadmitted(this, cost);
   }
 
   /** Sends GOAWAY with ENHANCE_YOUR_CALM, and accepts nothing more from the peer. */
@@ -138,8 +174,6 @@ export class Connection {
     process.nextTick(() => {
       if (this.#session.destroyed) return;
       this.#session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-      this.#socket?.destroySoon();
-      // A peer that reads nothing would block the flush forever.
       setTimeout(() => this.destroy(), GOAWAY_FLUSH_MS).unref();
     });
   }

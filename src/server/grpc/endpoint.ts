@@ -9,12 +9,13 @@ import {
   type ServerOptions,
 } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
+import { QuotaCounter } from "../../engine/concurrency.ts";
 import { RPC_CODES } from "../../wire/rpc.ts";
 import { IncomingByteBudget, UnsentByteBudget } from "../access/byte-budgets.ts";
-import { DEFAULT_CONNECTION_LIMITS, limitConnections } from "../access/connections.ts";
+import { DEFAULT_CONNECTION_LIMITS, limitConnections, peerOf } from "../access/connections.ts";
 import type { TlsFiles } from "../access/tls.ts";
 import { Call } from "./call.ts";
-import { Connection, FloodGuard } from "./connection.ts";
+import { Connection, FloodGuard, RESET_COST } from "./connection.ts";
 import { Decompressor } from "./message-framing.ts";
 import {
   type CallHandler,
@@ -73,6 +74,15 @@ const DEFAULT_MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
  */
 const MAX_OPEN_MESSAGE_BYTES = 4 * 1024;
 const DEFAULT_MAX_CONCURRENT_CALLS = 10_000;
+/** Until a caller on the connection is known, where credentials are required. */
+const MAX_UNKNOWN_CONCURRENT_CALLS = 16;
+/** Open calls without an admitted caller: to open services, or refused and not ended yet. */
+const MAX_UNADMITTED_CALLS = 512;
+const MAX_UNADMITTED_CALLS_PER_ADDRESS = 128;
+/** What a connection without a known caller may send: it has no large messages to send. */
+const RECEIVED_CHECK_MS = 250;
+const MAX_RECEIVED_PER_CHECK = 32 * 1024;
+const MAX_RECEIVED_BURST = 128 * 1024;
 const DEFAULT_KEEP_ALIVE = { afterMs: 60_000, timeoutMs: 20_000 };
 
 type Methods = Readonly<Record<string, { readonly streams: boolean }>>;
@@ -118,7 +128,9 @@ export async function openEndpoint(options: GrpcOptions): Promise<GrpcEndpoint> 
   const arrivals = new CoarseTimeouts(limits.requestTimeout);
   const leaving = new CoarseTimeouts(options.stalledReaderMs);
   const { handlers, health, offer, sessions } = createHandlers(options, arrivals, leaving);
-  const server = createHttp2Server(options.maxConcurrentCalls ?? DEFAULT_MAX_CONCURRENT_CALLS, options.tls);
+  const { maxConcurrentCalls = DEFAULT_MAX_CONCURRENT_CALLS, proxies, requiresCredentials = false } = options;
+  const unknownCalls = requiresCredentials ? MAX_UNKNOWN_CONCURRENT_CALLS : maxConcurrentCalls;
+  const server = createHttp2Server(Math.min(unknownCalls, maxConcurrentCalls), options.tls);
   /** By address of the peer; used to find the socket of a session. */
   const sockets = new Map<string, Socket>();
   const connections = new Set<Connection>();
@@ -131,9 +143,38 @@ export async function openEndpoint(options: GrpcOptions): Promise<GrpcEndpoint> 
     if (excess === undefined) return;
     meter.count("requests_limited");
     connection.closeForAbuse();
-    if (excess === "all") return;
+    if (excess === "all" || proxies?.has(connection.remoteAddress) === true) return;
     log.warn({ network }, "Too many calls from an address were reset or refused; it is refused for a while.");
     for (const one of connections) if (!one.isKnown && one.network === network) one.closeForAbuse();
+  };
+  const checkReceived = (): void => {
+    for (const connection of connections) {
+      if (connection.isKnown || connection.isCut) continue;
+      if (!connection.receivesTooMuch(MAX_RECEIVED_PER_CHECK, MAX_RECEIVED_BURST)) continue;
+      meter.count("requests_limited");
+      if (proxies?.has(connection.remoteAddress) !== true) guard.block(connection.network);
+      connection.closeForAbuse();
+    }
+  };
+  const receivedTimer = requiresCredentials ? setInterval(checkReceived, RECEIVED_CHECK_MS).unref() : undefined;
+  const unadmitted = new QuotaCounter(MAX_UNADMITTED_CALLS);
+  const unadmittedOfAddress = new QuotaCounter(MAX_UNADMITTED_CALLS_PER_ADDRESS);
+  /** Counts a call without an admitted caller as long as its stream is open, and closes it if there are too many. */
+  const countOpen = (call: Call): void => {
+    const network = proxies?.has(call.connection.remoteAddress) === true ? undefined : call.connection.network;
+    const isCounted =
+      unadmitted.acquire("") && (unadmittedOfAddress.acquire(network) || (unadmitted.release(""), false));
+    if (isCounted) {
+      call.stream.once("close", () => {
+        unadmitted.release("");
+        unadmittedOfAddress.release(network);
+      });
+      return;
+    }
+    meter.count("requests_limited");
+    call.connection.countUnadmitted(RESET_COST);
+    if (call.isOver) call.stream.close();
+    else call.failAndClose({ code: RPC_CODES.RESOURCE_EXHAUSTED, message: "Too many calls are open." });
   };
   const take = (call: Call): void => {
     if (call.isOver) return;
@@ -147,26 +188,38 @@ export async function openEndpoint(options: GrpcOptions): Promise<GrpcEndpoint> 
       else call.fail({ code: RPC_CODES.UNIMPLEMENTED, message: describeUnimplemented(path, offer) });
     }
   };
-  server.on("connection", (socket: Socket) => {
+  // Before Node's own listener, which opens the session of a plain connection at once.
+  server.prependListener("connection", (socket: Socket) => {
     const peer = peerOf(socket);
     sockets.set(peer, socket);
     socket.once("close", () => sockets.delete(peer));
   });
-  limitConnections(server, limits, (network) => guard.isBlocked(network));
+  const unknown = limitConnections(server, limits, options, (network) => guard.isBlocked(network));
+  const onKnown = (session: ServerHttp2Session): void => {
+    unknown.recognise(session.socket);
+    if (unknownCalls < maxConcurrentCalls && !session.destroyed)
+      session.settings({ maxConcurrentStreams: maxConcurrentCalls });
+  };
   server.on("session", (session: ServerHttp2Session) => {
     const socket = sockets.get(peerOf(session.socket));
-    const connection = new Connection(session, socket, keepAlive, onUnadmitted, log);
+    const connection = new Connection(session, socket, keepAlive, { proxies, onUnadmitted, onKnown }, log);
     connections.add(connection);
     session.once("close", () => connections.delete(connection));
     session.on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, raw: string[]) => {
-      if (connection.isCut) stream.on("error", ignore);
-      else take(new Call(stream, headers, raw, connection, log));
+      if (connection.isCut) {
+        stream.on("error", ignore);
+        return;
+      }
+      const call = new Call(stream, headers, raw, connection, log);
+      take(call);
+      if (requiresCredentials && call.caller === undefined && !call.isAwaitingAdmission) countOpen(call);
     });
   });
 
   const stopTimeouts = (): void => {
     arrivals.close();
     leaving.close();
+    clearInterval(receivedTimer);
   };
   const close = async (graceMs: number): Promise<void> => {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
@@ -206,10 +259,6 @@ function listen(server: Http2Server | Http2SecureServer, { host, port, log }: Gr
       resolve((server.address() as AddressInfo).port);
     });
   });
-}
-
-function peerOf({ remoteAddress, remotePort }: Pick<Socket, "remoteAddress" | "remotePort">): string {
-  return `${remoteAddress} ${remotePort}`;
 }
 
 function listenError(error: NodeJS.ErrnoException, host: string, port: number): Error {

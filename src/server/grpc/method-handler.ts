@@ -1,4 +1,5 @@
 import { isPromise, type RequestCredentials } from "../../auth/verify/contract.ts";
+import { ANONYMOUS, type Caller } from "../../model/caller.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { RpcFailure, RpcMessageReply, RpcReply, RpcRequest } from "../../wire/rpc.ts";
 import { TOO_MUCH_UNSENT, type UnreadLimits } from "../access/byte-budgets.ts";
@@ -20,10 +21,9 @@ export type CallHandler = (call: Call) => void;
 
 /** Answers the requests of a service. */
 export interface RpcService {
-  /** Sets the caller of the call. */
+  /** Who calls, by the metadata; throws for a caller that is refused. Absent: the service is open to all. */
+  admit?(request: Omit<RpcRequest, "message">): Caller | Promise<Caller>;
   answer(request: RpcRequest, call: Call): Promise<RpcReply>;
-  /** Whether the caller has authenticated. Throws if the request is refused regardless of its message. */
-  screen?(request: Omit<RpcRequest, "message">): Promise<boolean>;
   /** Converts a thrown error to a reply. */
   toFailure(error: unknown): RpcFailure;
 }
@@ -33,22 +33,13 @@ export function toRpcService(
   { gate, log }: Pick<GrpcOptions, "gate" | "log">,
 ): RpcService {
   return {
-    async screen(request) {
-      const verdict = await gate.screen(toCredentials(request), undefined, dialect);
-      if (ProtocolError.is(verdict)) throw verdict;
-      return verdict.authenticated;
-    },
-    answer(request, call) {
-      const handle = (verdict: Verdict): Promise<RpcReply> => {
-        if (ProtocolError.is(verdict)) throw verdict;
-        call.admit(verdict);
-        return serving.handle(request, gate.contextFor(verdict, undefined, dialect));
-      };
+    admit(request) {
       const verdict =
         gate.checkAddress(request.remoteAddress, undefined, dialect) ??
         gate.admit(toCredentials(request), undefined, dialect);
-      return isPromise(verdict) ? verdict.then(handle) : handle(verdict);
+      return isPromise(verdict) ? verdict.then(requireCaller) : requireCaller(verdict);
     },
+    answer: (request, { caller = ANONYMOUS }) => serving.handle(request, gate.contextFor(caller, undefined, dialect)),
     toFailure(error) {
       if (ProtocolError.is(error)) return { kind: "failure", status: serving.refuse(error) };
       log.error({ err: error }, "A call could not be answered.");
@@ -56,6 +47,11 @@ export function toRpcService(
       return { kind: "failure", status: serving.refuse(shown) };
     },
   };
+}
+
+function requireCaller(verdict: Verdict): Caller {
+  if (ProtocolError.is(verdict)) throw verdict;
+  return verdict;
 }
 
 function toCredentials({ metadata, remoteAddress, certificate }: Omit<RpcRequest, "message">): RequestCredentials {
@@ -125,17 +121,20 @@ export function createMethodHandler(
       call.failWith(error);
     }
   };
-  const headOf = ({ metadata, connection: { certificate, remoteAddress } }: Call) => {
+  const headOf = ({ metadata, remoteAddress, connection: { certificate } }: Call) => {
     return { service, method, metadata, remoteAddress, certificate };
   };
   const handler: MessageHandler = {
-    async admit(call) {
+    admit(call) {
+      const refuse = (error: unknown): void => send(call, answering.toFailure(error));
       try {
-        return (await answering.screen?.(headOf(call))) === true;
+        const caller = answering.admit?.(headOf(call));
+        if (isPromise(caller)) return call.awaitAdmission(caller).catch(refuse);
+        if (caller !== undefined) call.admit(caller);
       } catch (error) {
-        send(call, answering.toFailure(error));
-        return false;
+        refuse(error);
       }
+      return undefined;
     },
     handle(call, message) {
       const request = { ...headOf(call), message };

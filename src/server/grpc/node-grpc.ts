@@ -1,6 +1,6 @@
 import type { RpcServing } from "../../dialects/contract.ts";
 import type { IncomingByteBudget, UnreadLimits, UnsentByteBudget } from "../access/byte-budgets.ts";
-import type { ConnectionLimits } from "../access/connections.ts";
+import type { ConnectionLimits, ConnectionRules } from "../access/connections.ts";
 import type { Gate } from "../access/gate.ts";
 import type { TlsFiles } from "../access/tls.ts";
 import type { KeepAlive } from "./connection.ts";
@@ -11,19 +11,19 @@ export interface RpcBinding {
   readonly serving: RpcServing;
 }
 
-export interface GrpcOptions extends Omit<UnreadLimits, "unsent"> {
+export interface GrpcOptions extends Omit<UnreadLimits, "unsent">, ConnectionRules {
   readonly services: readonly RpcBinding[];
   readonly host: string;
   /** 0 selects any free port. */
   readonly port: number;
-  readonly gate: Pick<Gate, "admit" | "checkAddress" | "contextFor" | "screen">;
+  readonly gate: Pick<Gate, "admit" | "checkAddress" | "contextFor">;
   /** Shared with the other carriers. */
   readonly arriving?: IncomingByteBudget;
   /** Shared with the other carriers; for unread responses. */
   readonly unsent?: UnsentByteBudget;
   /** Maximum size of a request message in bytes; more is answered with RESOURCE_EXHAUSTED. Default: 16 MiB. */
   readonly maxMessageBytes?: number;
-  /** Maximum number of concurrent calls per connection. Default: 10,000. */
+  /** Maximum number of concurrent calls per connection whose caller is known. Default: 10,000. */
   readonly maxConcurrentCalls?: number;
   /** Bounds on connections and on the time to receive a request. Default: those of HTTP. */
   readonly connections?: Partial<ConnectionLimits>;

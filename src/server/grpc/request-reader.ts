@@ -1,6 +1,7 @@
+import { isPromise } from "../../auth/verify/contract.ts";
 import { type Membership, TransientSet } from "../../model/transient.ts";
 import { RPC_CODES, RpcStatusError } from "../../wire/rpc.ts";
-import { type IncomingByteBudget, LARGE_REQUEST_BYTES } from "../access/byte-budgets.ts";
+import type { IncomingByteBudget } from "../access/byte-budgets.ts";
 import type { Call } from "./call.ts";
 import { type Decompressor, MessageReader } from "./message-framing.ts";
 
@@ -56,8 +57,8 @@ export interface RequestLimits {
 
 /** Receives the message once it is complete. */
 export interface MessageHandler {
-  /** Whether the caller has authenticated, checked before much is read or done; a refused call has been answered. */
-  admit(call: Call): Promise<boolean>;
+  /** Admits the caller before anything is read; a refused call has been answered. Waits only where a check has to. */
+  admit(call: Call): void | Promise<void>;
   handle(call: Call, message: Uint8Array): void;
 }
 
@@ -73,8 +74,6 @@ export class UnaryRequestReader implements TimeoutTarget {
   readonly #timeout: Timeout;
   #message: Uint8Array | undefined;
   #size = 0;
-  #isScreened = false;
-  #hasCredentials = false;
 
   constructor(call: Call, limits: RequestLimits, handler: MessageHandler) {
     this.#call = call;
@@ -83,10 +82,21 @@ export class UnaryRequestReader implements TimeoutTarget {
     this.#reader = new MessageReader(limits.maxMessageBytes);
     this.#timeout = limits.arrivals.add(this);
     call.onCancelled = this.#clearTimeout;
-    call.stream.on("data", this.#onData);
-    call.stream.on("end", this.#onEnd);
     call.stream.on("close", this.#release);
+    const admitted = handler.admit(call);
+    // Until then flow control holds back what else the caller sends.
+    if (isPromise(admitted)) void admitted.then(this.#read);
+    else this.#read();
   }
+
+  readonly #read = (): void => {
+    if (this.#call.isOver) {
+      this.#clearTimeout();
+      return;
+    }
+    this.#call.stream.on("data", this.#onData);
+    this.#call.stream.on("end", this.#onEnd);
+  };
 
   onTimeout(): void {
     this.#call.failAndClose({ code: RPC_CODES.DEADLINE_EXCEEDED, message: "The request did not arrive in time." });
@@ -96,49 +106,21 @@ export class UnaryRequestReader implements TimeoutTarget {
     if (this.#call.isOver) return;
     try {
       if (this.#message !== undefined) throw notOneMessage();
-      if (this.#take(piece.length)) this.#push(piece);
-      else if (this.#isScreened) throw tooManyBytes();
-      else void this.#authenticate(() => this.#retry(piece));
+      this.#take(piece.length);
+      this.#reader.push(piece);
+      this.#message = this.#reader.next();
     } catch (error) {
       this.#call.failWith(error);
     }
   };
 
-  #push(piece: Buffer): void {
-    this.#reader.push(piece);
-    this.#message = this.#reader.next();
-    if (this.#size > LARGE_REQUEST_BYTES && !this.#isScreened) void this.#authenticate();
+  get #hasCredentials(): boolean {
+    return this.#call.caller?.authenticated === true;
   }
 
-  /** Retries after authentication: only the share of callers without credentials may be exhausted. */
-  #retry(piece: Buffer): void {
-    if (!this.#take(piece.length)) throw tooManyBytes();
-    this.#push(piece);
-  }
-
-  /** Pauses reading until the caller is authenticated. */
-  async #authenticate(proceed?: () => void): Promise<void> {
-    this.#call.stream.pause();
-    await this.#admit();
-    try {
-      if (!this.#call.isOver) proceed?.();
-    } catch (error) {
-      this.#call.failWith(error);
-    }
-    this.#call.stream.resume();
-  }
-
-  async #admit(): Promise<void> {
-    this.#isScreened = true;
-    const hasCredentials = await this.#handler.admit(this.#call);
-    if (hasCredentials) this.#limits.arriving.recognise(this.#size);
-    this.#hasCredentials = hasCredentials;
-  }
-
-  #take(bytes: number): boolean {
-    if (!this.#limits.arriving.take(bytes, this.#hasCredentials)) return false;
+  #take(bytes: number): void {
+    if (!this.#limits.arriving.take(bytes, this.#hasCredentials)) throw tooManyBytes();
     this.#size += bytes;
-    return true;
   }
 
   /** Releases the bytes of a request that is complete or aborted. */
@@ -154,31 +136,27 @@ export class UnaryRequestReader implements TimeoutTarget {
     this.#message = undefined;
     const isOne = message !== undefined && this.#reader.isEmpty;
     if (isOne && this.#reader.isCompressed && !this.#call.isOver) {
+      this.#call.isReceived = true;
       void this.#decompress(message);
       return;
     }
     this.#release();
     if (this.#call.isOver) return;
     this.#call.onCancelled = undefined;
+    this.#call.isReceived = isOne;
     if (isOne) this.#handler.handle(this.#call, message);
     else this.#call.failWith(notOneMessage());
   };
 
-  /**
-   * A small message can expand to a large one, so only for admitted callers, and only while they wait for the response.
-   */
+  /** A small message can expand to a large one, so only while the caller waits for the response. */
   async #decompress(message: Uint8Array): Promise<void> {
     const left = new AbortController();
     this.#call.onCancelled = () => left.abort();
     try {
-      if (!this.#isScreened) await this.#admit();
-      if (this.#call.isOver) return;
       const bytes = await this.#limits.decompressor.decompress(message, {
         encoding: this.#call.headers["grpc-encoding"]?.toString(),
         maxBytes: this.#limits.maxMessageBytes,
-        take: (bytes) => {
-          if (!this.#take(bytes)) throw tooManyBytes();
-        },
+        take: (bytes) => this.#take(bytes),
         signal: left.signal,
       });
       if (this.#call.isOver) return;

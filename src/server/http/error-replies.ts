@@ -1,28 +1,12 @@
 /** Replies about the HTTP request itself, independent of any dialect. */
 
-import { IncomingMessage, STATUS_CODES } from "node:http";
+import { STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import type { ErrorCode } from "../../model/errors.ts";
 import { type ExchangeReply, type FullReply, jsonReply } from "../../wire/exchange.ts";
 
-const UPGRADE_REQUESTED = Symbol("upgrade asked");
-
-/**
- * With an upgrade listener, Node emits `upgrade` for every protocol. Many clients opportunistically request HTTP/2
- * (`Upgrade: h2c`) and expect a response in HTTP/1.1.
- */
-export class WebSocketOrPlainRequest extends IncomingMessage {
-  declare [UPGRADE_REQUESTED]: boolean | null;
-
-  /** Set and read by Node's server. */
-  get upgrade(): boolean {
-    return this[UPGRADE_REQUESTED] === true && this.headers.upgrade?.toLowerCase() === "websocket";
-  }
-
-  set upgrade(requested: boolean | null) {
-    this[UPGRADE_REQUESTED] = requested;
-  }
-}
+/** The reply to a request that is refused regardless of its body, else whether its caller has authenticated. */
+export type Screening = FullReply | { readonly hasCredentials: boolean };
 
 /** Answers an upgrade request without upgrading, and closes the connection, which Node no longer manages. */
 export function refuseUpgrade(socket: Duplex, { body = "", headers, status }: FullReply): void {

@@ -1,6 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createSecureServer } from "node:https";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { isPromise } from "../../auth/verify/contract.ts";
 import type { Caller } from "../../model/caller.ts";
 import {
   type ExchangeReply,
@@ -21,7 +23,11 @@ import {
 } from "../access/byte-budgets.ts";
 import { type ConnectionLimits, limitConnections, peerCertificateOf } from "../access/connections.ts";
 import type { TlsFiles } from "../access/tls.ts";
-import { errorReply, refuseUpgrade, WebSocketOrPlainRequest } from "./error-replies.ts";
+import type { TrustedProxies } from "../access/trusted-proxies.ts";
+import { BodyBuffer } from "./body-buffer.ts";
+import { errorReply, refuseUpgrade, type Screening } from "./error-replies.ts";
+import { outsideMountReply, removeMountPath, toOriginForm } from "./mount-path.ts";
+import { type ChunkPenalties, isExcess, QueuedRequest, queueOf, RequestQueue } from "./request-queue.ts";
 import { endResponse, StreamPump } from "./stream-pump.ts";
 
 export interface NodeHttpOptions extends UnreadLimits {
@@ -29,9 +35,11 @@ export interface NodeHttpOptions extends UnreadLimits {
   /** The reply to a request whose body is too large, has an unsupported encoding, or exceeds the byte budget. */
   readonly refuse: (status: 413 | 415 | 429, exchange: RequestHead, message?: string) => FullReply;
   /** The reply to a request that is refused regardless of its body; otherwise whether its caller has authenticated. */
-  readonly screen: (exchange: RequestHead) => Promise<FullReply | { readonly hasCredentials: boolean }>;
+  readonly screen: (exchange: RequestHead) => Screening | Promise<Screening>;
   readonly maxBodyBytes: number;
   readonly arriving: IncomingByteBudget;
+  readonly requiresCredentials: boolean;
+  readonly proxies: TrustedProxies;
 }
 
 const NO_BODY = Buffer.alloc(0);
@@ -65,7 +73,7 @@ export function createNodeServer(
     requestTimeout: Math.max(limits.requestTimeout, limits.headersTimeout),
     connectionsCheckingInterval: Math.min(TIMEOUT_CHECK_MS, limits.headersTimeout, limits.requestTimeout),
     maxHeaderSize: limits.headers,
-    ...(takeUpgrade !== undefined && { IncomingMessage: WebSocketOrPlainRequest }),
+    IncomingMessage: QueuedRequest,
     // Otherwise Node drops all but the first, which may not be the one that a proxy used.
     joinDuplicateHeaders: true,
   };
@@ -78,43 +86,31 @@ export function createNodeServer(
     );
     return undefined;
   };
-  const answer = (request: IncomingMessage, response: ServerResponse) => open(request, response)?.begin();
+  const answer = (request: IncomingMessage, response: ServerResponse) =>
+    queueOf(request)?.start(response, () => open(request, response)?.begin());
   const server =
     tls === undefined
       ? createServer(settings, answer)
       : createSecureServer({ ...settings, ...tls.serverOptions }, answer);
   if ("setSecureContext" in server) tls?.onChange((material) => server.setSecureContext(material));
   server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
-    void open(request, response)?.beginBeforeBody();
+    queueOf(request)?.start(response, () => open(request, response)?.beginBeforeBody());
   });
-  limitConnections(server, limits);
-  if (takeUpgrade !== undefined) {
-    server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-      if (mount === "" || removeMountPath(request, mount)) takeUpgrade(request, socket, head);
-      else refuseUpgrade(socket, outsideMountReply(mount));
-    });
-  }
+  const penalties: ChunkPenalties = new Map();
+  const unknown = limitConnections(server, limits, options);
+  server.prependListener(tls === undefined ? "connection" : "secureConnection", (socket: Socket) => {
+    new RequestQueue(socket, takeUpgrade !== undefined, penalties, () => unknown.recognise(socket));
+  });
+  server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    if (isExcess(request) || takeUpgrade === undefined) {
+      options.meter.count("requests_limited");
+      socket.destroy();
+    } else if (mount === "" || removeMountPath(request, mount)) {
+      queueOf(request)?.recognise();
+      takeUpgrade(request, socket, head);
+    } else refuseUpgrade(socket, outsideMountReply(mount));
+  });
   return server;
-}
-
-function outsideMountReply(mount: string): FullReply {
-  return errorReply(404, `Everything here is below ${mount}.`);
-}
-
-/** Strips the mount path from the request's URL; returns false, without a change, for a URL outside of it. */
-function removeMountPath(request: IncomingMessage, mount: string): boolean {
-  const rest = pathBelowMount(toOriginForm(request.url ?? "/"), mount);
-  if (rest === undefined) return false;
-  request.url = rest;
-  return true;
-}
-
-/** The path below the mount path, with a leading slash; undefined for a path outside of it. */
-export function pathBelowMount(target: string, mount: string): string | undefined {
-  if (!target.startsWith(mount)) return undefined;
-  const rest = target.slice(mount.length);
-  if (rest.startsWith("/")) return rest;
-  return rest === "" || rest.startsWith("?") ? `/${rest}` : undefined;
 }
 
 /** Whether it has two hosts (RFC 9112 §3.2) or two credentials. Joined values contain a comma, which few others do. */
@@ -154,9 +150,10 @@ class NodeExchange implements ReceivedRequest, ExchangeRequest {
   #expectsContinue = false;
   #isRejected = false;
   #hasCredentials = false;
-  /** Chunks received so far, counted against the budget; undefined if the body arrived in one chunk. */
-  #chunks: Buffer[] | undefined;
-  #size = 0;
+  /** What was received so far; undefined if the body arrived in one chunk. */
+  #buffer: BodyBuffer | undefined;
+  /** Bytes counted against the budget. */
+  #charged = 0;
 
   constructor(options: NodeHttpOptions, request: IncomingMessage, response: ServerResponse, url = request.url ?? "/") {
     this.#options = options;
@@ -176,7 +173,8 @@ class NodeExchange implements ReceivedRequest, ExchangeRequest {
     return this.#request.headers as Readonly<Record<string, string | undefined>>;
   }
   get remoteAddress(): string | undefined {
-    return this.#request.socket.remoteAddress;
+    const { headers, socket } = this.#request;
+    return this.#options.proxies.callerAddress(socket.remoteAddress, headers as ExchangeRequest["headers"]);
   }
   get certificate(): PeerCertificate | undefined {
     return peerCertificateOf(this.#request.socket);
@@ -186,15 +184,16 @@ class NodeExchange implements ReceivedRequest, ExchangeRequest {
     return this.body.length <= MAX_CREDENTIALS_BYTES ? this.body : undefined;
   }
 
-  admit({ owner }: Caller): ExchangeRequest {
+  admit({ authenticated, owner }: Caller): ExchangeRequest {
     this.#owner = owner;
+    if (authenticated) queueOf(this.#request)?.recognise();
     return this;
   }
 
   /** For a caller that expects 100 Continue. */
-  async beginBeforeBody(): Promise<void> {
+  beginBeforeBody(): void {
     this.#expectsContinue = true;
-    await this.#screen(() => this.begin());
+    this.#screen(() => this.begin());
   }
 
   begin(): void {
@@ -214,7 +213,8 @@ class NodeExchange implements ReceivedRequest, ExchangeRequest {
     } else {
       this.#readBody(announced);
       if (this.#expectsContinue) this.#response.writeContinue();
-      if (announced > LARGE_REQUEST_BYTES) void this.#screenLarge();
+      // The chunks that have arrived are parsed without a pause, before any of them is seen here.
+      if (announced > LARGE_REQUEST_BYTES || announced === 0) this.#screenFirst();
     }
   }
 
@@ -222,14 +222,15 @@ class NodeExchange implements ReceivedRequest, ExchangeRequest {
     this.#request.on("data", (chunk: Buffer) => {
       // A body in one chunk is not counted: nothing is buffered while waiting.
       if (chunk.length === announced) this.body = chunk;
-      else if (this.#size + chunk.length > this.#options.maxBodyBytes) this.#refuse(413);
-      else if (!this.#buffer(chunk)) this.#bufferIfAuthenticated(chunk);
-      else if (this.#size > LARGE_REQUEST_BYTES) void this.#screenLarge();
+      else if ((this.#buffer?.length ?? 0) + chunk.length > this.#options.maxBodyBytes) this.#refuse(413);
+      else if (!this.#isScreened) this.#bufferIfAdmitted(chunk);
+      else if (!this.#take(chunk)) this.#refuse(429);
+      else if (this.#buffer?.isFragmented === true) this.#refuse(413, "The request body has too many small chunks.");
     });
     this.#request.on("end", () => {
       if (this.#isRejected) return;
-      if (this.#chunks !== undefined) {
-        this.body = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks, this.#size);
+      if (this.#buffer !== undefined) {
+        this.body = this.#buffer.concat();
         this.#release();
       }
       void this.#answer();
@@ -237,59 +238,64 @@ class NodeExchange implements ReceivedRequest, ExchangeRequest {
   }
 
   /** Returns false, and buffers nothing, if the budget is exceeded. */
-  #buffer(chunk: Buffer): boolean {
-    if (!this.#options.arriving.take(chunk.length, this.#hasCredentials)) return false;
-    this.#size += chunk.length;
-    if (this.#chunks === undefined) {
-      this.#chunks = [chunk];
+  #take(chunk: Buffer): boolean {
+    if (this.#buffer === undefined) {
+      this.#buffer = new BodyBuffer();
       this.#request.once("close", this.#release);
-    } else this.#chunks.push(chunk);
+    }
+    const cost = this.#buffer.costOf(chunk);
+    if (!this.#options.arriving.take(cost, this.#hasCredentials)) return false;
+    this.#charged += cost;
+    this.#buffer.push(chunk);
     return true;
   }
 
-  /** Retries after authentication: only the share of callers without credentials may be exhausted. */
-  #bufferIfAuthenticated(chunk: Buffer): void {
-    if (this.#isScreened) {
-      this.#refuse(429);
-      return;
-    }
+  /** Nothing is buffered for a caller that is refused. */
+  #bufferIfAdmitted(chunk: Buffer): void {
     this.#request.pause();
-    void this.#screen(() => {
+    this.#screen(() => {
       if (this.#request.destroyed) return;
-      if (this.#buffer(chunk)) this.#request.resume();
+      if (this.#take(chunk)) this.#request.resume();
       else this.#refuse(429);
     });
   }
 
   /** Discards what has been read of the body. */
   readonly #release = (): void => {
-    this.#options.arriving.release(this.#size, this.#hasCredentials);
-    this.#size = 0;
-    this.#chunks = undefined;
+    this.#options.arriving.release(this.#charged, this.#hasCredentials);
+    this.#charged = 0;
+    this.#buffer = undefined;
   };
 
-  /** Pauses a large request until its caller is authorised. */
-  async #screenLarge(): Promise<void> {
+  /** Pauses a request until its caller is authorised. */
+  #screenFirst(): void {
     if (this.#isScreened) return;
     this.#request.pause();
-    await this.#screen(() => this.#request.resume());
+    this.#screen(() => this.#request.resume());
   }
 
-  /** At most once per request. */
-  async #screen(proceed: () => void): Promise<void> {
+  /** At most once per request. Waits only where a check has to. */
+  #screen(proceed: () => void): void {
     this.#isScreened = true;
-    try {
-      const screened = await this.#options.screen(this);
+    const settle = (screened: Screening): void => {
       if ("status" in screened) {
         this.reject(screened);
         return;
       }
-      if (screened.hasCredentials) this.#options.arriving.recognise(this.#size);
       this.#hasCredentials = screened.hasCredentials;
+      if (screened.hasCredentials) queueOf(this.#request)?.recognise();
       proceed();
-    } catch (error) {
+    };
+    const fail = (error: unknown): void => {
       this.#options.log.error({ err: error }, "A request could not be checked.");
       this.#response.destroy();
+    };
+    try {
+      const screened = this.#options.screen(this);
+      if (isPromise(screened)) screened.then(settle).catch(fail);
+      else settle(screened);
+    } catch (error) {
+      fail(error);
     }
   }
 
@@ -349,8 +355,8 @@ class NodeExchange implements ReceivedRequest, ExchangeRequest {
     new StreamPump(this.#options, response, frames, this.#owner).start();
   }
 
-  #refuse(status: 413 | 415 | 429): void {
-    this.reject(this.#options.refuse(status, this));
+  #refuse(status: 413 | 415 | 429, message?: string): void {
+    this.reject(this.#options.refuse(status, this, message));
   }
 
   /** Discards the rest of the body and closes the connection after the response. */
@@ -361,7 +367,8 @@ class NodeExchange implements ReceivedRequest, ExchangeRequest {
     this.#response.shouldKeepAlive = false;
     this.#finish({ ...reply, headers: { ...reply.headers, connection: "close" } });
     // A caller that is still sending would miss the response if the connection were closed at once.
-    this.#request.resume();
+    if (this.#request instanceof QueuedRequest) this.#request.discard();
+    else this.#request.resume();
     this.#response.once("finish", () => {
       const { socket } = this.#request;
       const timer = setTimeout(() => socket.destroy(), LINGER_MS);
@@ -390,11 +397,4 @@ function bodyReadByFramework(request: IncomingMessage): Buffer | undefined {
   const { body } = request;
   if (Buffer.isBuffer(body)) return body;
   return Buffer.from(typeof body === "string" ? body : JSON.stringify(body ?? ""));
-}
-
-/** Converts absolute-form request targets (RFC 9112 §3.2.2). */
-function toOriginForm(url: string): string {
-  if (url.startsWith("/")) return url;
-  const path = url.replace(/^https?:\/\/[^/?]*/i, "");
-  return path.startsWith("/") ? path : `/${path}`;
 }

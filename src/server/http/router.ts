@@ -14,7 +14,15 @@ import type { Addressee, Gate, Verdict } from "../access/gate.ts";
 import { type CardForm, type CardReply, createCardDocuments } from "../cards/card-documents.ts";
 import type { Cors } from "./cors.ts";
 import { DialectSelector, PrefixedHead, PrefixedRequest, toParseError, versionOf } from "./dialect-selector.ts";
-import { CODE_OF_STATUS, errorReply, forbidden, methodNotAllowed, unknownHost, withHeaders } from "./error-replies.ts";
+import {
+  CODE_OF_STATUS,
+  errorReply,
+  forbidden,
+  methodNotAllowed,
+  type Screening,
+  unknownHost,
+  withHeaders,
+} from "./error-replies.ts";
 
 interface RouterOptions {
   readonly dialects: readonly [Dialect, ...Dialect[]];
@@ -89,25 +97,27 @@ export class Router {
    * The reply to a request that is refused regardless of its body, so that only authorised callers can send large ones;
    * otherwise whether the caller has authenticated.
    */
-  async screen(exchange: RequestHead): Promise<FullReply | { readonly hasCredentials: boolean }> {
-    const { cors, gate, isOwnHost } = this.#options;
-    const { host, origin } = exchange.headers;
-    if (!isOwnHost(host)) return unknownHost();
+  screen(exchange: RequestHead): Screening | Promise<Screening> {
+    const { gate, isOwnHost } = this.#options;
+    if (!isOwnHost(exchange.headers.host)) return unknownHost();
     const at = this.#locate(exchange.path);
     const found = this.#bindingAt(at, exchange)?.place;
     const dialect = this.#dialectAt(found, exchange);
     const serving = found?.serving;
     const isOwn = found !== undefined && at.service !== undefined && serves(found, at.service);
     const own = isOwn && serving?.screen !== undefined ? serving : undefined;
-    const verdict =
-      own === undefined
-        ? await gate.screen(exchange, at, dialect)
-        : this.#screenBy(own, dialect, exchange, at.service?.name);
-    if (verdict === undefined) return { hasCredentials: own?.allowsAnonymous !== true };
-    if (!ProtocolError.is(verdict)) return { hasCredentials: verdict.authenticated };
-    const reply = this.#refusal(verdict, found, exchange);
-    const headers = cors.headers(origin);
-    return (headers === undefined ? reply : withHeaders(reply, headers)) as FullReply;
+    const judge = (verdict: Verdict): Screening => {
+      if (!ProtocolError.is(verdict)) return { hasCredentials: verdict.authenticated };
+      const reply = this.#refusal(verdict, found, exchange);
+      const headers = this.#options.cors.headers(exchange.headers.origin);
+      return (headers === undefined ? reply : withHeaders(reply, headers)) as FullReply;
+    };
+    if (own !== undefined) {
+      const error = this.#screenBy(own, dialect, exchange, at.service?.name);
+      return error === undefined ? { hasCredentials: own.allowsAnonymous !== true } : judge(error);
+    }
+    const verdict = gate.screen(exchange, at, dialect);
+    return isPromise(verdict) ? verdict.then(judge) : judge(verdict);
   }
 
   #screenBy(

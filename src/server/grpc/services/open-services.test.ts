@@ -92,7 +92,7 @@ describe("reflection", () => {
 });
 
 describe("callers without credentials", () => {
-  const screen = async ({ headers }: { readonly headers: Readonly<Record<string, string | undefined>> }) =>
+  const admit = async ({ headers }: { readonly headers: Readonly<Record<string, string | undefined>> }) =>
     headers.key === undefined ? ANONYMOUS : { owner: "alice", authenticated: true };
 
   it.each([
@@ -101,7 +101,7 @@ describe("callers without credentials", () => {
     ["a method", {}],
   ])("have a share of the budget, and leave the rest to others: %s", async (_, path) => {
     const arriving = new IncomingByteBudget(1_000_000, 10_000);
-    const endpoint = await openEndpoint({ arriving, screen });
+    const endpoint = await openEndpoint({ arriving, admit });
     const attacker = connectionTo(endpoint);
     const held: Promise<number | undefined>[] = [];
     for (let call = 0; call < 4; call++) {

@@ -70,11 +70,10 @@ export interface FakeOptions extends Omit<Partial<GrpcOptions>, "gate" | "servic
   readonly handle?: Handle;
   readonly services?: readonly RpcServing[];
   readonly admit?: GrpcOptions["gate"]["admit"];
-  readonly screen?: GrpcOptions["gate"]["screen"];
 }
 
 /** Each service is a dialect of its own, with the same name. */
-export function fakeOptions({ handle, admit, screen, services, ...rest }: FakeOptions = {}): GrpcOptions {
+export function fakeOptions({ handle, admit, services, ...rest }: FakeOptions = {}): GrpcOptions {
   return {
     services: (services ?? [fakeServing(handle)]).map((serving) => ({ dialect: serving.service, serving })),
     host: "127.0.0.1",
@@ -82,7 +81,6 @@ export function fakeOptions({ handle, admit, screen, services, ...rest }: FakeOp
     gate: {
       checkAddress: () => undefined,
       admit: admit ?? (() => ANONYMOUS),
-      screen: screen ?? (() => ANONYMOUS),
       contextFor: (caller) => ({ ...fakeContext(), caller }),
     },
     stalledReaderMs: 60_000,
