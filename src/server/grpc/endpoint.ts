@@ -157,17 +157,16 @@ export async function openEndpoint(options: GrpcOptions): Promise<GrpcEndpoint> 
     }
   };
   const receivedTimer = requiresCredentials ? setInterval(checkReceived, RECEIVED_CHECK_MS).unref() : undefined;
-  const unadmitted = new QuotaCounter(MAX_UNADMITTED_CALLS);
-  const unadmittedOfAddress = new QuotaCounter(MAX_UNADMITTED_CALLS_PER_ADDRESS);
+  const unadmitted = new QuotaCounter(MAX_UNADMITTED_CALLS_PER_ADDRESS);
+  let openUnadmitted = 0;
   /** Counts a call without an admitted caller as long as its stream is open, and closes it if there are too many. */
   const countOpen = (call: Call): void => {
     const network = proxies?.has(call.connection.remoteAddress) === true ? undefined : call.connection.network;
-    const isCounted =
-      unadmitted.acquire("") && (unadmittedOfAddress.acquire(network) || (unadmitted.release(""), false));
-    if (isCounted) {
+    if (openUnadmitted < MAX_UNADMITTED_CALLS && unadmitted.acquire(network)) {
+      openUnadmitted++;
       call.stream.once("close", () => {
-        unadmitted.release("");
-        unadmittedOfAddress.release(network);
+        openUnadmitted--;
+        unadmitted.release(network);
       });
       return;
     }
