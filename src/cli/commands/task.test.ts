@@ -104,7 +104,7 @@ describe("task get", () => {
     const { code, stdout } = await runInProcess("task", "get", "-a", agent.url, "task-1", "--history", "3");
     expect([code, stdout]).toEqual([
       0,
-      "History: m1\nMessage: from user\nText:\nquestion\n\nArtifact: a\nText:\nhalf of it\n\n" +
+      "History: m1\nMessage: from user\nText:\n  question\n\nArtifact: a\nText:\n  half of it\n\n" +
         "Task ID: task-1\nContext ID: context-1\nState: TASK_STATE_UNSPECIFIED\n" +
         `Resume: dragoman task get --wait -a ${agent.url} task-1\n`,
     ]);
