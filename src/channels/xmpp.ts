@@ -26,7 +26,7 @@ import {
   toPost,
   toStanza,
 } from "./xmpp/stanzas.ts";
-import { findUploadService, type UploadService } from "./xmpp/upload.ts";
+import { findUploadService, type UploadService, unreadableFile } from "./xmpp/upload.ts";
 
 const CONNECT_TIMEOUT_MS = 30_000;
 const PING_INTERVAL_MS = 60_000;
@@ -391,12 +391,4 @@ function conditionOf(stanza: Element): string {
       (condition) => error?.getChild(condition) !== undefined,
     ) ?? "undefined-condition"
   );
-}
-
-function unreadableFile(name: string) {
-  return {
-    name,
-    mediaType: "application/octet-stream",
-    read: () => Promise.reject(new Error("The server has no upload service.")),
-  };
 }

@@ -16,7 +16,7 @@ const ofKind = (kind: string) =>
 
 describe(PAGE, () => {
   it("has blocks of known kinds", () => {
-    expect([...new Set(blocks.map(({ kind }) => kind))].sort()).toEqual(["chat", "config", "post"]);
+    expect([...new Set(blocks.map(({ kind }) => kind))].sort()).toEqual(["chat", "config", "grammar", "post"]);
   });
 
   it.each(ofKind("config"))("%s is a valid configuration", (source, text) => {
@@ -34,6 +34,13 @@ describe(PAGE, () => {
 
   it.each(ofKind("chat"))("%s is plain language", (_, text) => {
     expect(parsePost(text).kind).toBe("chat");
+  });
+
+  it("shows a marker in forms that are all the same", () => {
+    const [line = ""] = /^ *`\[A2A:ack task=t1\]` · .*$/m.exec(readFileSync(join(ROOT, PAGE), "utf8")) ?? [];
+    const forms = [...line.matchAll(/`([^`]+)`/g)].map(([, form = ""]) => parsePost(form));
+    expect(forms.length).toBeGreaterThan(3);
+    expect(new Set(forms.map((form) => JSON.stringify(form))).size).toBe(1);
   });
 
   it("shows every type of message", () => {

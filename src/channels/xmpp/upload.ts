@@ -108,3 +108,12 @@ async function readBounded(reply: Response, maxBytes: number): Promise<Uint8Arra
   }
   return Buffer.concat(chunks);
 }
+
+/** Where there is no service. */
+export function unreadableFile(name: string) {
+  return {
+    name,
+    mediaType: "application/octet-stream",
+    read: () => Promise.reject(new Error("The server has no upload service.")),
+  };
+}

@@ -48,10 +48,10 @@ describe("parts", () => {
     expect(decodeBody(body)).toEqual([{ text: "one" }, { data: { a: [1] } }, { data: null }]);
   });
 
-  it("of data before text remain text", () => {
+  it("of data before text come after it", () => {
     const { body, losses } = encode({ data: 1 }, { text: "one" });
     expect(losses).toEqual([["dataBeforeText", "message.parts[0]"]]);
-    expect(decodeBody(body)).toEqual([{ text: "```json\n1\n```\none" }]);
+    expect(decodeBody(body)).toEqual([{ text: "one" }, { data: 1 }]);
   });
 
   it("of large data are files, and data again", () => {

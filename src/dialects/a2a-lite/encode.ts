@@ -80,6 +80,7 @@ class PartEncoder {
   /** The text of the parts; their files are kept. */
   encode(parts: readonly Part[], path: string): string {
     const texts: string[] = [];
+    const blocks: string[] = [];
     let data: string | undefined;
     for (const [index, part] of parts.entries()) {
       const at = `${path}.parts[${index}]`;
@@ -89,16 +90,18 @@ class PartEncoder {
       if (reasoning === true) continue;
       const text = this.#part(part, at);
       if (text === undefined || text === "") continue;
-      if (isDataPart(part)) data ??= at;
-      else {
-        if (data !== undefined) this.#lose("dataBeforeText", data);
-        else if (texts.length > 0 && isTextPart(part)) this.#lose("textParts", at);
-        data = undefined;
+      if (isDataPart(part)) {
+        data ??= at;
+        blocks.push(text);
+        continue;
       }
+      if (data !== undefined) this.#lose("dataBeforeText", data);
+      else if (texts.length > 0 && isTextPart(part)) this.#lose("textParts", at);
+      data = undefined;
       texts.push(text);
     }
-    if (data === undefined && endsWithData(texts.at(-1) ?? "")) this.#lose("textAsData", path);
-    return texts.join("\n");
+    if (endsWithData(texts.at(-1) ?? "")) this.#lose("textAsData", path);
+    return [...texts, ...blocks].join("\n");
   }
 
   #part(part: Part, path: string): string | undefined {

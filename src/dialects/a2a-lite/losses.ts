@@ -7,6 +7,7 @@ export const LOSSES = {
     { kind: "moved", direction: "encode" },
     {
       textParts: ["part.text after another", "A post has one text: texts are joined, each in a line of its own."],
+      dataBeforeText: ["part.data before text", "Data is sent as a code block of JSON after the text."],
       largeData: [
         "part.data larger than 4 KB of JSON",
         "It is sent as a file, data.json, which is read as data again.",
@@ -14,10 +15,6 @@ export const LOSSES = {
     },
   ),
   ...lossRules(BENT_SENDING, {
-    dataBeforeText: [
-      "part.data before text",
-      "Data is sent as a code block of JSON. It is read as data only at the end of a text, because articles have such blocks too.",
-    ],
     textAsData: ["part.text that ends with a code block of JSON", "It is read as data."],
     url: ["part.url", "An address is sent as a line of the text: nothing is fetched."],
     fileName: ["part.filename", "Names of files are made safe for any system, and unique within a message."],
