@@ -28,7 +28,7 @@ export const LOSSES = {
   ...lossRules(DROPPED_SENDING, {
     localFile: ["part.url of a file on this machine", "The peer cannot read it: only its name is sent."],
     reasoning: ["reasoning in the metadata of a part", "People in a room see the result, not how it came about."],
-    dataBesideText: ["part.data beside text, unless a task has `accept=json`", "People in a room read the text."],
+    dataBesideText: ["part.data beside text, without accept=json", "People in a room read the text."],
     partMetadata: ["part.metadata", "Posts have no metadata."],
     partNames: ["part.filename, part.mediaType of text and data", "Only files have a name and a media type."],
     messageMembers: [
