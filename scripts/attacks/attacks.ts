@@ -1,5 +1,6 @@
 import { halfSentBodies } from "./half-sent-bodies.ts";
 import { headerReferences } from "./header-references.ts";
+import { slowChecks, upstreamFloods } from "./hostile-upstream.ts";
 import { idleGrpcConnections } from "./idle-grpc-connections.ts";
 import type { Attack } from "./kit/attack.ts";
 import { deadline, hold } from "./kit/sockets.ts";
@@ -20,4 +21,6 @@ export const ATTACKS: readonly Attack[] = [
   wrongKeys,
   halfSentBodies,
   idleGrpcConnections,
+  ...upstreamFloods,
+  slowChecks,
 ];

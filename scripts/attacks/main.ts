@@ -13,7 +13,7 @@ import { HONEST_KEY, OTHER_KEY, startVictim, type Victim } from "./kit/victim.ts
 
 const MIB = 1_024 * 1_024;
 /** An attacker may cost this much, and no more. */
-const MAX_GROWTH = 100 * MIB;
+const MAX_GROWTH_MIB = 100;
 const MAX_DELAY_MS = 1_000;
 
 const ATTACK_SECONDS = 12;
@@ -91,8 +91,9 @@ async function runAttacker({ name }: Attack, victim: Victim): Promise<number> {
   return printed === "" ? Number.NaN : (JSON.parse(printed) as { readonly bytes: number }).bytes;
 }
 
-function isWithinBounds({ growth, hasEnded, honest }: Outcome): boolean {
-  return !hasEnded && honest.failed === 0 && growth <= MAX_GROWTH && Math.max(...honest.latencies) <= MAX_DELAY_MS;
+function isWithinBounds({ attack, growth, hasEnded, honest }: Outcome): boolean {
+  const most = (attack.maxGrowthMib ?? MAX_GROWTH_MIB) * MIB;
+  return !hasEnded && honest.failed === 0 && growth <= most && Math.max(...honest.latencies) <= MAX_DELAY_MS;
 }
 
 function formatOutcome(outcome: Outcome): string {

@@ -265,9 +265,9 @@ export function createPostgresWakeups({
 }
 
 /**
- * Whoever may connect to the database may listen and notify there: the name of the channel is known only to those who
- * can read the tables. It is kept as a record, so that nodes of an older version, which know another channel, can share
- * the database meanwhile: what the two do not tell each other is found by looking.
+ * Every role that may connect to the database may listen and notify there: only those that can read the tables know the
+ * name of the channel. It is kept as a record, so that nodes of an older version, which know another one, can share the
+ * database meanwhile: what the two do not send each other is found by looking.
  */
 function createChannelFinder({ query }: Database): () => Promise<string> {
   let known: string | undefined;
