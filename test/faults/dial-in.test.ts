@@ -18,10 +18,15 @@ afterEach(async () => {
   delete process.env.REMOTE_AGENTS;
 });
 
+/** The text of a frame, and whether it appends. */
+type ToFrame = (before: string, added: string) => readonly [text: string, append: boolean];
+const inPieces: ToFrame = (_before, added) => [added, true];
+const inFull: ToFrame = (before, added) => [before + added, false];
+
 it.each([
-  ["in pieces that append", "SIGKILL", (_before: string, added: string) => [added, true]],
-  ["in full each time it grows", "SIGKILL", (before: string, added: string) => [before + added, false]],
-  ["in pieces that append", "SIGTERM", (_before: string, added: string) => [added, true]],
+  ["in pieces that append", "SIGKILL", inPieces],
+  ["in full each time it grows", "SIGKILL", inFull],
+  ["in pieces that append", "SIGTERM", inPieces],
 ] as const)("an answer %s is whole after %s", async (_how, signal, toFrame) => {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-dial-in-"));
   closing.push(() => rmSync(folder, { recursive: true, force: true }));

@@ -8,7 +8,15 @@ import { ProtocolError } from "../../../model/errors.ts";
 import { LogEntry } from "../../../model/event.ts";
 import { TaskFold } from "../../../model/fold.ts";
 import { type Loss, toLoss } from "../../../model/loss.ts";
-import type { CallContext, FrameStream, Operation, OperationKind, OutcomeOf, Outcomes, SendInput } from "../../../model/operation.ts";
+import type {
+  CallContext,
+  FrameStream,
+  Operation,
+  OperationKind,
+  OutcomeOf,
+  Outcomes,
+  SendInput,
+} from "../../../model/operation.ts";
 import { statusText } from "../../../model/status-texts.ts";
 import { isInterrupted, isTerminal, type Task } from "../../../model/task.ts";
 import { type Closure, NORMAL_CLOSURE } from "../../../wire/connection.ts";
