@@ -44,7 +44,6 @@ const CASES: readonly (readonly [what: string, replies: Replies, keys: string, r
   ["changes the id of its task", streams(renamed), "", /changed the id of its task|another task/],
   ["goes back to a state behind it", streams(statusUpdate("SUBMITTED", "")), "", /state that cannot follow/],
   ["invents a state", streams(statusUpdate("DREAMING", "")), "", /state/],
-  ["sends no event of the protocol", streams({ hello: 1 }), "", /./],
   [
     "never ends",
     { ...streams(), SendStreamingMessage: { events: [{ task: task("WORKING") }], keepOpen: true } },

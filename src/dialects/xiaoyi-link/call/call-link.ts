@@ -60,7 +60,7 @@ interface AgentConnection {
   readonly agentId: string;
 }
 
-/** A task cannot be read; but its answer is received by whoever waits for it, in this process or a later one. */
+/** A task cannot be read; but its answer is received by the process that waits for it, be it a later one. */
 export const LINK_PEER_CAN = { ...can, operations: { ...can.operations, subscribe: true } };
 
 export class XiaoyiLinkCaller implements LinkCaller {
