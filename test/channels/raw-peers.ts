@@ -1,6 +1,6 @@
 /** Participants that know their network and nothing of A2A-Lite: they send and receive texts. */
 
-import { client as createXmpp, xml } from "@xmpp/client";
+import { client as createXmpp, type Element, xml } from "@xmpp/client";
 import { connectAsync } from "mqtt";
 import type { ChannelEntryOptions } from "../../src/server/channels/entries.ts";
 import { closeLater } from "../support/lifecycle.ts";
@@ -135,6 +135,7 @@ const mqtt: RawNetwork = {
 };
 
 const PASSWORD = "account-password-1";
+const NS_MUC = "http://jabber.org/protocol/muc";
 
 const xmpp: RawNetwork = {
   name: "xmpp",
@@ -159,9 +160,16 @@ const xmpp: RawNetwork = {
         const inRoom = new Promise<void>((resolve) => {
           joined = resolve;
         });
+        /** Who creates a room accepts its configuration, as people's programs do; before that nobody else can join. */
+        const unlock = async (presence: Element): Promise<void> => {
+          const codes = presence.getChild("x", `${NS_MUC}#user`)?.getChildren("status") ?? [];
+          if (!codes.some(({ attrs }) => attrs.code === "201")) return;
+          const form = xml("query", { xmlns: `${NS_MUC}#owner` }, xml("x", { xmlns: "jabber:x:data", type: "submit" }));
+          await client.iqCaller.request(xml("iq", { type: "set", to: room }, form));
+        };
         client.on("stanza", (stanza) => {
           const from = stanza.attrs.from?.split("/")[1] ?? "";
-          if (stanza.is("presence") && from === name) joined();
+          if (stanza.is("presence") && from === name) void unlock(stanza).then(joined);
           const text = stanza.getChildText("body");
           if (!stanza.is("message") || text === null || from === name) return;
           const files = stanza.getChildren("x", "jabber:x:oob").map((one) => one.getChildText("url") ?? "");
@@ -169,9 +177,7 @@ const xmpp: RawNetwork = {
         });
         await client.start();
         const history = xml("history", { maxstanzas: "0" });
-        await client.send(
-          xml("presence", { to: `${room}/${name}` }, xml("x", { xmlns: "http://jabber.org/protocol/muc" }, history)),
-        );
+        await client.send(xml("presence", { to: `${room}/${name}` }, xml("x", { xmlns: NS_MUC }, history)));
         await inRoom;
         return toPeer(
           inbox,
