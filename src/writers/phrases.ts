@@ -9,7 +9,7 @@ const CONNECTIVE =
 
 /** A pronoun that stands for something in an earlier sentence. */
 const PRONOUN =
-  /^(?:this|these|those|that|it|its|they|their|he|his|she|her|such|both|neither|some of (?:them|you)|one of them|the former|the latter|the others?|all others|the rest|\w+ (?:it|them|him|this|these)|\w+ing \w+ (?:it|them|him|this|these))\b|^(?:这|那|它|他|她|其(?!他|实)|此(?!外)|该|两者|对此|为此|由此|把它)/i;
+  /^(?:this|these|those|that|it|its|they|their|he|his|she|her|such|both|neither|some of (?:them|you)|one of them|the former|the latter|the others?|all others|the rest|\w+ (?:it|them|him|her|this|these)|\w+ing \w+ (?:it|them|him|this|these))\b|^(?:这|那|它|他|她|其(?!他|实)|此(?!外)|该|两者|对此|为此|由此|把它)/i;
 /** The subject of a sentence that opens with a time or a place: "Between 1452 and 1455 he printed …". */
 const LATER_PRONOUN =
   /^(?:after|at|before|between|by|during|for|from|if|in|later|now|on|once|since|soon|then|under|until|when|while|with|without)\b[^,]{0,40}?,? (?:it|they|he|she|this|these|them)\b/i;
@@ -34,9 +34,9 @@ export function hasLooseEnd(clause: string): boolean {
 
 const SALUTATION =
   /^(?:dear|hello|hi|friends|ladies|thank you|thanks|congratulations|(?:best|kind) regards|yours|sincerely)\b|大家好|谢谢|^(?:各位|尊敬的|亲爱的|此致|敬礼|祝)/i;
-/** Details around a text, such as "Present: Ann and Bob" and the date of the next meeting. */
+/** Details around a text, such as "Present: Ann and Bob" and the date of the next meeting; not "My advice is: wait". */
 const DETAIL =
-  /^(?:[\p{Script=Latin} ]{2,16}|\p{Script=Han}{2,5})[:：]|\bnext meeting\b|下次会议|以下|如下|\bfollowing\b/iu;
+  /^(?:[\p{Script=Latin} ]{2,16}(?<!\b(?:is|are))|\p{Script=Han}{2,5}(?<!是))[:：]|\bnext meeting\b|下次会议|以下|如下|\bfollowing\b/iu;
 
 /** Nothing of what a text says: a greeting, a signature, an announcement of what follows. */
 export function isFormality(sentence: string): boolean {
@@ -57,7 +57,7 @@ const SUBORDINATE =
   /^(?:when|while|if|although|though|because|since|as|after|before|until|unless|in|on|at|by|for|from|with|without|according|despite|during|under|over|between|to)\b|^(?:当|如果|虽然|尽管|由于|因为|随着|根据|按照|对于|关于|除了|为了|在|从|借助|通过|要|据|截至|每|\d+ ?年|昨天|今天|以前|过去|近年来)/i;
 /** A clause that only says who speaks, or when. */
 const SPEECH =
-  /(?:表示|宣布|透露|承认|介绍|认为|指出|回应|反映|提醒|发现|显示|表明|说|报告|以后|之后|时候?|后|前|个月|期间|早晨|早上|上午|下午|晚上|当天|来说|来看|方面|\d ?[年月日])$|\b(?:said|says|explained|reported|warned|announced)$/;
+  /(?:表示|宣布|透露|承认|介绍|认为|指出|回应|反映|提醒|发现|显示|表明|说明|证明|意味着|强调|相信|希望|知道|觉得|担心|说|报告|以后|之后|时候?|后|前|个月|期间|早晨|早上|上午|下午|晚上|当天|来说|来看|方面|\d ?[年月日])$|\b(?:said|says|explained|reported|warned|announced)$/;
 /** Speech, as opposed to a name in quotation marks. */
 const QUOTED = /["「『]|“[^”]{12,}”|“[^”]*$|^[^“]*”/;
 

@@ -9,7 +9,7 @@ const CUE =
   /\b(?:results? (?:show|suggest|indicate)|(?:shows?|found) that|we (?:found|recommend|conclude)|decided|rejected|recommends?|key|most (?:common|important)|main reason|nevertheless|in short|overall|should|announced|decision)\b|(?:结果|分析|研究)(?:显示|表明)|研究人员还?发现|决定|建议|要求|关键|最(?:容易|重要|常见)|必须|应当|总之|首次|第一条|宣布|不是.{1,20}而是/i;
 /** Words with which they say what the whole text is for. */
 const THESIS =
-  /\b(?:i (?:think|believe|argue) (?:that|it|we)|my (?:whole |main )?(?:message|point|argument|view|advice)|the (?:whole|main|real|central|key) (?:message|point|question|issue|problem)|what matters|should therefore|the results show|the reason is|we are (?:releasing|announcing)|will take place|voted)\b|我认为|本文认为|我主张|我建议|我的(?:观点|看法|主张|结论|建议)|重要的(?:不)?是|归根结底|记住一句话|正式(?:发布|开通)|改为|关键在于|分析表明/i;
+  /\b(?:i (?:think|believe|argue) (?:that|it|we)|my (?:whole |main )?(?:message|point|argument|view|advice)|the (?:whole|main|real|central|key) (?:message|point|question|issue|problem)|what matters|should therefore|the results show|the reason is|we are (?:releasing|announcing)|will take place|voted)\b|我认为|本文认为|我主张|我建议|我的(?:观点|看法|主张|结论|建议)|重要的(?:不)?是|归根结底|记住一句话|正式(?:发布|开通)|改为|关键在于|分析表明|(?:经验|教训|事实|实践)(?:说明|表明|证明|告诉)/i;
 /** What follows is the point of such a sentence: "We have removed two things." */
 const ANNOUNCEMENT =
   /\b(?:two|three|four|five|several|a few) (?:\w+ ){0,2}?(?:things|reasons|measures|points|steps|ways|kinds|problems|questions)\b[^,;:]*$|有[两二三四五六几]个。?$|[两二三四五六几](?:件事|点|个问题|个原因|项措施)。?$|我想讲/;

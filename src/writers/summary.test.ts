@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { writeDocument } from "./document.ts";
 import { CORAL_REEFS, MEDICAL_AI } from "./fixtures/texts.ts";
 import { writeOutline } from "./outline.ts";
+import { mainClause, refersBack } from "./phrases.ts";
 import { summarize } from "./summary.ts";
 
 describe("summary", () => {
@@ -33,6 +34,29 @@ describe("summary", () => {
     expect(summarize("One thing. Another matter.", { sentences: 99 }).text).toBe("One thing. Another matter.");
     expect(summarize("One thing.", { sentences: Number.NaN }).sentences).toHaveLength(1);
     expect(summarize("One thing.", { sentences: -3 }).sentences).toHaveLength(1);
+  });
+
+  it("keeps what the author says is the point, also before a colon", () => {
+    const text = [
+      "许多人认为，阅读纸质书和阅读电子书没有区别，内容相同，效果自然相同。我过去也这样想，直到我开始教中学语文。",
+      "三年前，学校给每个学生发了平板电脑，课文和课外书都可以在上面看。起初大家都很高兴，书包轻了，查生词也方便。可是期末考试时，学生对长篇文章的理解明显下降了。",
+      "这并不意味着应当放弃电子书。查资料、读新闻，屏幕更快也更便宜。我的主张是：需要深入思考的长文，应当让学生在纸上读。",
+    ].join("\n\n");
+    expect(summarize(text).text).toContain("我的主张是：需要深入思考的长文，应当让学生在纸上读。");
+  });
+
+  it("has no order about someone whom it does not name", () => {
+    const text = [
+      "A colony of bees has a character, and it persists for years although the bees change. One hive by the apple tree has always been gentle, and another sends guards across the whole garden.",
+      "Beekeepers explain this difference by the queen, who lays every egg and lives for three or four years. Replace her and the temper of the colony changes within two months.",
+    ].join("\n\n");
+    expect(summarize(text, { sentences: 1 }).text).not.toContain("Replace her");
+    expect(refersBack("Replace her and the temper of the colony changes within two months.")).toBe(true);
+  });
+
+  it("does not end a clause where its object begins", () => {
+    const sentence = "石门大桥的经验说明，大型工程的成败，取决于是否认真听取当地人的意见。";
+    expect(mainClause(sentence, "zh", 30)).toBeUndefined();
   });
 
   it("leaves out repetitions", () => {
