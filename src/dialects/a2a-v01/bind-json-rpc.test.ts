@@ -35,9 +35,8 @@ describe("methods", () => {
   it.each(EXCHANGES)("$name", async ({ request, operation, outcome, response }) => {
     const { reply, asked, calls, losses } = await serve(request, () => outcome);
     expect(asked).toEqual([operation]);
-    expect(calls).toEqual([
-      { caller: { owner: "anonymous", authenticated: false }, tenant: "", extensions: [], dialect: "a2a-v01" },
-    ]);
+    const caller = { owner: "anonymous", authenticated: false };
+    expect(calls).toEqual([{ caller, tenant: "", extensions: [], dialect: "a2a-v01", cancelsOnce: true }]);
     expect(reply.status).toBe(200);
     expect(bodyOf(reply)).toStrictEqual(response);
     expect(losses).toEqual([]);
