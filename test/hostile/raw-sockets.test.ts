@@ -20,8 +20,8 @@ const nonsense = fc.oneof(
   fc.uint8Array({ minLength: 1, maxLength: 300 }),
   fc
     .constantFrom(
-      "GET / HTTP/9.9\r\n\r\n",
-      "GET /\r\n\r\n",
+      "GET /nothing HTTP/9.9\r\n\r\n",
+      "GET /nothing\r\n\r\n",
       "get / HTTP/1.1\r\nhost: x\r\n\r\n",
       "FLY / HTTP/1.1\r\nhost: x\r\n\r\n",
       "GET / HTTP/1.1\r\n\r\n",

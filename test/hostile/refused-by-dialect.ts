@@ -106,7 +106,7 @@ function unknownCalls(tongue: RequestDialect): Arbitrary<HostileRequest> {
   const methods = fc.oneof(
     fc.string().filter((name) => !name.includes("/")),
     fc.constantFrom("__proto__", "constructor", "toString", "message/SEND", "tasks/list", "message/send ", "rpc.on"),
-    fc.constantFrom("SendMessage", "GetTask", "ListTasks"),
+    fc.constantFrom("sendMessage", "SendTask", "DeleteTask"),
   );
   const method = tongue.lane === "0.1 JSON-RPC" ? "tasks/send" : "message/send";
   return fc.tuple(tongue.valid, methods, fc.nat(8)).map(([params, name, kind]) => {

@@ -225,7 +225,6 @@ const refusedHeaders = valid.chain((params) =>
       { "a2a-version": "0.9" },
       { "a2a-version": "1.0.0.0" },
       { "a2a-version": "\u00b9.0" },
-      { "a2a-version": "" },
       { "content-type": "text/plain" },
       { "content-type": "application/x-www-form-urlencoded" },
       { "content-type": "json" },

@@ -29,7 +29,11 @@ export async function driveDragoman(
     listPushConfigs: async (taskId) => (await agent.listPushConfigs(taskId)).configs,
     deletePushConfig: (taskId, id) => agent.deletePushConfig(taskId, id),
     extendedCard: async () => factsOf(await agent.extendedCard()),
-    codeOf: (error) => (ProtocolError.is(error) || ConnectionError.is(error) ? error.code : String(error)),
+    codeOf(error) {
+      // What cannot be a message is refused before it is sent.
+      if (error instanceof TypeError && /is empty\./.test(error.message)) return "INVALID_PARAMS";
+      return ProtocolError.is(error) || ConnectionError.is(error) ? error.code : String(error);
+    },
   };
 }
 
