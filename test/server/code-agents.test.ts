@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { say, startModelServer } from "../../src/agents/llm/testing/model-server.ts";
 import { connect, textOf } from "../../src/client/index.ts";
 import { createWorkflowAgent, defineAgent, exec, llm, remote, serve, workflow } from "../../src/index.ts";
+import type { Task } from "../../src/model/task.ts";
 import { closeLater, startServer } from "../support/lifecycle.ts";
 
 const shout = defineAgent({
@@ -36,7 +37,7 @@ describe("agents made in code", () => {
       agents: {
         shout,
         upper: exec(["tr", "[:lower:]", "[:upper:]"], { name: "Upper", timeout: 60_000, env: { A: "b" } }),
-        far: remote(`${elsewhere.url}/agents/shout`),
+        far: remote(`${elsewhere.url}/agents/shout`, { streaming: false, repeatTextInStatus: true }),
         model: llm({ baseUrl: model.baseUrl, model: "m", apiKey: "k", system: "Be brief.", description: "Thinks." }),
         twice: workflow(twice, { description: "Says it twice." }),
         built: workflow(built),
@@ -47,6 +48,8 @@ describe("agents made in code", () => {
     const agents = ["upper", "far", "model", "twice", "built", "builder", "older"];
     const answers = await Promise.all(agents.map((agent) => ask(server.url, agent, "hi")));
     expect(answers).toEqual(["HI", "HI", "From the model.", "HI, HI", "HI", "HI", "HI"]);
+    const { task } = (await (await connect(`${server.url}/agents/far`)).send("hi")) as { task: Task };
+    expect(textOf(task.status.message?.parts ?? [])).toBe("HI");
     expect(model.requests[0]?.authorization).toBe("Bearer k");
     const cards = await Promise.all(agents.map(async (agent) => (await connect(`${server.url}/agents/${agent}`)).card));
     expect(cards.map(({ name }) => name)).toEqual([
@@ -68,6 +71,7 @@ describe("agents made in code", () => {
     ["remote", () => remote("ftp://x"), "remote: remote: must be an http or https address"],
     ["remote", () => remote("https://x", { credentials: {} }), "remote: credentials: needs one of bearer"],
     ["llm", () => llm({ model: "m" } as never), "llm: baseUrl: "],
+    ["llm", () => (llm as () => unknown)(), "llm: "],
     ["llm", () => llm({ baseUrl: "http://x", model: "m", maxTokns: 1 } as never), 'did you mean "maxTokens"?'],
     ["workflow", () => workflow({} as never), "workflow: steps: "],
     [

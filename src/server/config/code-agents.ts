@@ -4,7 +4,7 @@ import type { z } from "zod";
 import type { AgentDefinition } from "../../agents/define.ts";
 import type { Agent } from "../../engine/agent.ts";
 import { DEFAULT_LIMITS, DEFAULT_TIMES, type EngineLimits, type EngineTimes } from "../../engine/options.ts";
-import type { JsonObject } from "../../model/json.ts";
+import { isObject, type JsonObject } from "../../model/json.ts";
 import type { Log } from "../../model/ports.ts";
 import {
   workflow as buildWorkflow,
@@ -23,7 +23,10 @@ import { secretsOfSource } from "./secrets.ts";
 
 /** What every agent may be given beside its kind. */
 export type CodeAgentOptions = Partial<
-  Pick<AgentDefinition, "name" | "description" | "skills" | "inputModes" | "concurrency" | "onCrash" | "timeout">
+  Pick<
+    AgentDefinition,
+    "name" | "description" | "skills" | "inputModes" | "concurrency" | "onCrash" | "repeatTextInStatus" | "timeout"
+  >
 >;
 
 export interface ExecOptions extends CodeAgentOptions {
@@ -46,6 +49,8 @@ export interface RemoteOptions extends CodeAgentOptions {
   readonly credentials?: Login;
   /** Other origins that its card may refer to; they also receive the credentials, and may be in private networks. */
   readonly origins?: readonly string[];
+  /** False to poll its tasks instead of streaming them. Default: as its card says. */
+  readonly streaming?: boolean;
 }
 
 /** Not inferred from the schema, whose types would become part of the public ones. */
@@ -115,8 +120,8 @@ export function remote(url: string, options: RemoteOptions = {}): Agent {
 /** An agent that answers with a language model, behind any API that is compatible with OpenAI's chat completions. */
 export function llm(options: LlmAgentOptions): Agent {
   return declare("llm", llmOptions, options, ({ name, description, skills, inputModes, ...parsed }) => {
-    const { concurrency, onCrash, timeout, ...model } = parsed;
-    return { name, description, skills, inputModes, concurrency, onCrash, timeout, llm: model };
+    const { concurrency, onCrash, repeatTextInStatus, timeout, ...model } = parsed;
+    return { name, description, skills, inputModes, concurrency, onCrash, repeatTextInStatus, timeout, llm: model };
   });
 }
 
@@ -146,6 +151,7 @@ const GENERAL = {
   inputModes: true,
   concurrency: true,
   onCrash: true,
+  repeatTextInStatus: true,
   timeout: true,
 } as const satisfies Record<keyof CodeAgentOptions, true>;
 const agentOptions = agentSchema.pick(GENERAL);
@@ -157,6 +163,7 @@ const remoteOptions = agentSchema.pick({
   binding: true,
   credentials: true,
   origins: true,
+  streaming: true,
 });
 const llmOptions = llmSchema.extend(agentOptions.shape);
 
@@ -228,6 +235,7 @@ function declare<S extends z.ZodType>(
 
 /** In code, durations may be milliseconds. */
 function withDuration(options: object): object {
+  if (!isObject(options)) return options;
   const { timeout } = options as CodeAgentOptions;
   return typeof timeout === "number" ? { ...options, timeout: `${timeout}ms` } : options;
 }
