@@ -12,12 +12,30 @@ import type { FileInput, SendContent, SendOptions, SendRequest } from "./options
 import { file } from "./parts.ts";
 
 const KINDS = ["text", "data", "raw", "url"];
+const REQUEST_MEMBERS = Object.keys({
+  message: true,
+  configuration: true,
+  metadata: true,
+} satisfies Record<keyof SendRequest, true>);
+const MESSAGE_MEMBERS = Object.keys({
+  messageId: true,
+  contextId: true,
+  taskId: true,
+  role: true,
+  parts: true,
+  metadata: true,
+  extensions: true,
+  referenceTaskIds: true,
+} satisfies Record<keyof Message, true>);
 const EXPECTED = 'text, a part such as { text: "…" }, a list of parts, or a request { message: { parts } }';
 
 /** Throws a TypeError for what cannot be sent. Files are read later: see `toSendInput`. */
 export function toRequest(what: string, content: SendContent, options: SendOptions): SendRequest {
   const { contextId, files, metadata, taskId } = options;
   if (files !== undefined && !Array.isArray(files)) throw new TypeError(`${what}: files must be a list.`);
+  if (metadata !== undefined && !isObject(metadata)) {
+    throw new TypeError(`${what}: metadata must be an object, but is ${describe(metadata)}.`);
+  }
   const request = toRequestOf(what, content, files !== undefined && files.length > 0);
   const { message } = request;
   return {
@@ -39,6 +57,8 @@ function toRequestOf(what: string, content: unknown, hasFiles: boolean): SendReq
   if (Array.isArray(content)) return { message: { parts: checkParts(what, content, hasFiles) } };
   if (isObject(content) && isObject(content.message) && Array.isArray(content.message.parts)) {
     checkParts(what, content.message.parts, hasFiles);
+    rejectUnknownKeys(what, content, REQUEST_MEMBERS);
+    rejectUnknownKeys(`${what}: message`, content.message, MESSAGE_MEMBERS);
     return content as unknown as SendRequest;
   }
   throw new TypeError(`${what}: needs ${EXPECTED}; it was called with ${describe(content)}.`);

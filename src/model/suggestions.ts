@@ -35,6 +35,7 @@ export function editDistance(from: string, to: string): number {
 
 /** Refuses what a caller without types may have misspelled. `what` takes the options, e.g. `connect`. */
 export function rejectUnknownKeys(what: string, given: object, known: readonly string[]): void {
+  if (typeof given !== "object" || given === null) throw new TypeError(`${what}: the options must be an object.`);
   const unknown = Object.keys(given).filter((key) => !known.includes(key));
   if (unknown.length === 0) return;
   const problems = unknown.map((key) => {
