@@ -33,6 +33,9 @@ const agents = {
     },
   }),
   silent: defineAgent({ ...about, run: (turn) => void turn.reply("lost") }),
+  text: defineAgent({ ...about, run: async function* () { yield "a text" as never; } }),
+  stream: defineAgent({ ...about, run: async function* (turn) { yield turn.stream("a", ["b"]) as never; } }),
+  answer: defineAgent({ ...about, run: async function* () { return "a text" as never; } }),
 };
 const options = process.argv[2] === "silent" ? { log: false as const } : {};
 const server = await serve({ agents, port: 0, ...options });
@@ -40,6 +43,7 @@ for (const name of ["broken", "forgetful", "forgetful", "silent"]) {
   const agent = await connect(server.url + "/agents/" + name);
   console.log(name, JSON.stringify(textOf(await agent.send("hi"))));
 }
+for (const name of ["text", "stream", "answer"]) await (await connect(server.url + "/agents/" + name)).send("hi");
 await server.close();
 `;
 
@@ -65,6 +69,12 @@ describe("an agent's mistakes", () => {
       `dragoman: warning: turn.artifact(…) at ${place("16:12")} has no effect, because its result was not yielded: write "yield turn.artifact(…)". agent=forgetful`,
       `dragoman: warning: turn.stream(…) at ${place("19:12")} has no effect, because its result was not yielded: write "yield* turn.stream(…)". agent=forgetful`,
       `dragoman: warning: turn.reply(…) at ${place("23:60")} has no effect, because its result was not yielded: write "return turn.reply(…)". agent=silent`,
+      ...["text", "stream", "answer"].map((agent) => `dragoman: error: The agent threw. agent=${agent}`),
+    ]);
+    expect(lines.filter((line) => line.startsWith("TypeError: "))).toEqual([
+      'TypeError: The agent yielded text that is not an event: write "yield turn.artifact({ name, text })".',
+      'TypeError: The agent yielded a stream instead of its events: write "yield* turn.stream(…)".',
+      'TypeError: The agent returned something that is not a message: write "return turn.reply(…)".',
     ]);
     expect(stderr).toContain("Error: no such \\x1b[2Jthing, token=[redacted]");
     expect(stderr.match(/no such/g)).toHaveLength(1);

@@ -10,7 +10,14 @@ import type { LiveTask } from "../tasks/live-task.ts";
 import { agentMessage, artifactEvent, textDraft } from "../tasks/task-events.ts";
 import { NO_EXTRAS } from "../tasks/task-write.ts";
 import type { RunningTurn } from "./running-turn.ts";
-import { checkParts, OutputLimitError, validateArtifact, validateState } from "./validate-output.ts";
+import {
+  checkParts,
+  OutputLimitError,
+  requireEvent,
+  requireReply,
+  validateArtifact,
+  validateState,
+} from "./validate-output.ts";
 
 /** How a turn ended: the log says the rest. `message`: the agent answered before it gave any other sign. */
 type TurnResult = { readonly kind: "events" } | { readonly kind: "message"; readonly message: Message };
@@ -143,6 +150,7 @@ export class TurnRun implements CommitParticipant {
   }
 
   #emit(event: AgentEvent): void {
+    requireEvent(event);
     if (this.#signs++ === 0) this.#live.decide();
     this.#waits = "status" in event && event.status === "TASK_STATE_AUTH_REQUIRED";
     const extras = event.checkpoint === undefined ? NO_EXTRAS : { request: { checkpoint: event.checkpoint } };
@@ -188,6 +196,7 @@ export class TurnRun implements CommitParticipant {
   }
 
   #finish(reply: MessageDraft | undefined): TurnResult {
+    requireReply(reply);
     this.#turn.markYielded(reply);
     for (const warning of this.#turn.warnings()) {
       this.#context.log.warn({ agent: this.#live.agent, task: this.#live.id }, warning);

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "../../model/json.ts";
+import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 import type { Part } from "../../model/message.ts";
 import { jsonSize } from "../../model/size.ts";
 import { statusText } from "../../model/status-texts.ts";
@@ -21,6 +21,23 @@ export function validateArtifact(draft: ArtifactDraft): ArtifactDraft {
 
 function requireText(value: unknown, name: string): void {
   if (value !== undefined && typeof value !== "string") throw new TypeError(`${name} of an artifact must be text.`);
+}
+
+/** For agents that no compiler checked: what they yield must be an event. */
+export function requireEvent(yielded: unknown): void {
+  if (isObject(yielded) && ("status" in yielded || isObject(yielded.artifact))) return;
+  if (isObject(yielded) && "next" in yielded) {
+    throw new TypeError('The agent yielded a stream instead of its events: write "yield* turn.stream(…)".');
+  }
+  throw new TypeError(
+    `The agent yielded ${typeof yielded === "string" ? "text" : "something"} that is not an event: write "yield turn.artifact({ name, text })".`,
+  );
+}
+
+/** What a generator returns, which is its answer if it yielded nothing. */
+export function requireReply(returned: unknown): void {
+  if (returned === undefined || (isObject(returned) && "parts" in returned)) return;
+  throw new TypeError('The agent returned something that is not a message: write "return turn.reply(…)".');
 }
 
 const AGENT_STATES: ReadonlySet<string> = new Set(TASK_STATES.filter((state) => state !== "TASK_STATE_SUBMITTED"));
