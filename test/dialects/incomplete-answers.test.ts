@@ -132,6 +132,8 @@ const SAMPLES: readonly Sample[] = [
   exchange(tasksRest, undefined, TASK_REST, [{ task: TASK_REST }, { ...UPDATE, artifact: ARTIFACT_V01 }]),
 ];
 
+const WRONG = new Set(["messageId", "artifactId", "role", "state"]);
+
 /** Content, without which there is nothing to read, and the names of events. */
 const NEEDED = new Set(["status", "artifact", "task", "message", "statusUpdate", "artifactUpdate"]);
 
@@ -154,6 +156,19 @@ describe.each(SAMPLES)("$name", (sample) => {
         expect([path, read(at, less).value]).toEqual([path, first.value]);
       }
     }
+  });
+
+  it("keeps what has an id, a role or a state of the wrong type", () => {
+    if (sample.name.endsWith("GRPC")) return;
+    const wrong = (value: JsonValue, key = ""): JsonValue => {
+      if (Array.isArray(value)) return value.map((item) => wrong(item));
+      if (!isObject(value)) return WRONG.has(key) ? 7 : value;
+      return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, wrong(member, name)]));
+    };
+    const count = (task: unknown) => (task as { artifacts: unknown[] }).artifacts.length;
+    const { losses, value } = sample.get(wrong(sample.task));
+    expect(count(value)).toBe(count(sample.task));
+    expect(losses.length).toBeGreaterThan(0);
   });
 
   it("reads any of it without several members, with others that it does not know", () => {

@@ -146,11 +146,11 @@ export class Members {
     return undefined;
   }
 
-  /** `create`: what a peer left out. Default: an empty string. */
+  /** `create`: what a peer left out, or sent as something else. Default: an empty string. */
   requiredText(name: string, create = () => ""): string {
     const value = this.raw(name);
     if (typeof value === "string" && value !== "") return value;
-    if ((value === undefined || value === "") && this.reading.fills(name)) return create();
+    if (this.reading.fills(name)) return create();
     if (value === undefined) this.reading.violateMember(name, "is required");
     else this.violateMember(name, value === "" ? "must not be empty" : "must be a string");
     return "";

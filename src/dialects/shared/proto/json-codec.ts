@@ -224,8 +224,10 @@ function messageOf(
   // Of a part, an empty text can stand for missing content; a response must have content.
   const substitute = rows.find(([, type, presence]) => presence === "oneof" && type === "string")?.[0];
   const fields = rows.map(([name, type, presence], at): Field => {
-    const dispensable = presence === "oneof" ? substitute !== undefined : presence !== "required";
-    return { name, presence, bit: 1 << at, type: typeNamed(type), dispensable };
+    const reader = typeNamed(type);
+    const fillable = presence !== "required" || reader.fill !== undefined;
+    const dispensable = presence === "oneof" ? substitute !== undefined : fillable;
+    return { name, presence, bit: 1 << at, type: reader, dispensable };
   });
   const bySpelling = new Map<string, Field>();
   fields.forEach((field, at) => {
