@@ -1,8 +1,9 @@
 import { expect, it } from "vitest";
 import { a2aV03 } from "./index.ts";
 
-it("can say everything but lists of tasks", () => {
-  const { operations, parts, ...rest } = a2aV03.can;
+it("can say everything but lists of tasks; their ids are the server's", () => {
+  const { chosenIds, operations, parts, ...rest } = a2aV03.can;
+  expect(chosenIds).toBe(false);
   const { list, ...others } = operations;
   expect(list).toBe(false);
   expect([...Object.values(others), ...Object.values(parts), ...Object.values(rest)]).not.toContain(false);

@@ -1,8 +1,9 @@
 import { expect, it } from "vitest";
 import { a2aV1 } from "./index.ts";
 
-it("can say everything there is to say", () => {
-  const { operations, parts, ...rest } = a2aV1.can;
+it("can say everything there is to say; ids of tasks are the server's", () => {
+  const { chosenIds, operations, parts, ...rest } = a2aV1.can;
+  expect(chosenIds).toBe(false);
   expect([...Object.values(operations), ...Object.values(parts), ...Object.values(rest)]).not.toContain(false);
   expect(Object.keys(operations)).toHaveLength(11);
 });

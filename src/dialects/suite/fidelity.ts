@@ -8,7 +8,7 @@ import { cases } from "../../model/testing/exploring.ts";
 import type { Calling, Dialect } from "../contract.ts";
 import * as arbitrary from "./arbitraries.ts";
 import { allFrames, createScriptedService, type Joined, join, type ScriptedService } from "./join.ts";
-import { frameOf, OPERATIONS } from "./values.ts";
+import { beginsWithEnd, frameOf, OPERATIONS } from "./values.ts";
 
 /** Ten thousand values for each codec: messages are cheap, tasks and streams are full of them. */
 const MESSAGES = cases(10_000);
@@ -81,6 +81,7 @@ export function describeFidelity(dialect: Dialect, calling: Calling, { comparabl
     it("any event that is encoded without a loss is decoded, and nothing else", async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(arbitrary.streamEvent, { minLength: 1, maxLength: 2 }), async (events) => {
+          fc.pre(!beginsWithEnd(events));
           service.answer = async function* () {
             yield events.map((event, at) => frameOf(event, at + 1));
           };

@@ -143,6 +143,11 @@ export function frameOf(event: StreamEvent, number: number): StreamFrame {
   return { number, event, json: JSON.stringify(event) };
 }
 
+/** A subscription after the end of a task, which may be answered without a stream, so that browsers stop. */
+export function beginsWithEnd([event]: readonly StreamEvent[]): boolean {
+  return event !== undefined && "task" in event && isTerminal(event.task.status.state);
+}
+
 /** One of each, also for testing operations that a dialect does not support. */
 export const OPERATIONS: { readonly [Kind in Operation["kind"]]: Extract<Operation, { kind: Kind }> } = {
   send: { kind: "send", message: { messageId: "m", role: "ROLE_USER", parts: [{ text: "hello" }], contextId: "c" } },
