@@ -94,8 +94,8 @@ export function createCardSource({ fetch, trust }: CardSourceOptions) {
       throw invalidParams(field, `the card is larger than ${MAX_CARD_BYTES / 1024} KiB`);
     }
     const document = parseDocument(text, field);
-    // Readers replace such a name, each by another one.
-    if (typeof document.name !== "string" || document.name.trim() === "") {
+    // Readers replace such a name, each by another one; one of invisible characters cannot be told from it.
+    if (typeof document.name !== "string" || !/[\p{L}\p{N}\p{P}\p{S}]/u.test(document.name)) {
       const isCard = "name" in document || readCard(document, url) !== undefined;
       throw invalidParams(
         field,

@@ -201,6 +201,11 @@ describe("a registration is refused, and nothing is registered", () => {
     ["the same in another spelling", { url: "http://0xA9FEA9FE/" }, "network that must not be reached"],
     ["a login in the URL", { url: "http://user:pass@example.com/" }, "must not have a user name"],
     ["a card with a blank name", { card: { ...cardAt("https://a.example.com"), name: " " } }, "needs a name"],
+    [
+      "a card with an invisible name",
+      { card: { ...cardAt("https://a.example.com"), name: " \u200b" } },
+      "needs a name",
+    ],
     ["a card without a name", { card: { ...cardAt("https://a.example.com"), name: undefined } }, "needs a name"],
     [
       "a card with a number as name",
