@@ -268,3 +268,33 @@ describe("the keys of an issuer", () => {
     await expect(check(await tokenOf())).rejects.toMatchObject({ code: "UNAVAILABLE" });
   });
 });
+
+describe("forged tokens while the issuer is slow", () => {
+  it("wait in a bounded number, and not at the cost of tokens that were good before", async () => {
+    let now = NOW;
+    let isSlow = false;
+    const { publicKey } = pair;
+    const keys = { keys: [{ ...(await exportJWK(publicKey)), kid: "one" }] };
+    const check = createJwtCheck(
+      { issuer: ISSUER, audience: "dragoman", jwksUrl: KEYS },
+      {
+        fetch: async () => (isSlow ? new Promise<Response>(() => {}) : Response.json(keys)),
+        now: () => now,
+        log: SILENT_LOG,
+      },
+    );
+    const good = await tokenOf();
+    expect(await check(good)).toMatchObject({ owner: "alice" });
+    // The token has to be checked again, and tokens of unknown keys wait for the issuer.
+    now += 120_000;
+    isSlow = true;
+    const forged = await tokenOf({}, { kid: "two" });
+    const waiting: unknown[] = [];
+    const flood = () => {
+      for (let sent = 0; sent < 1_000; sent++) waiting.push(check(forged));
+    };
+    expect(flood).toThrow(expect.objectContaining({ code: "RESOURCE_EXHAUSTED" }));
+    expect(waiting.length).toBeLessThan(500);
+    expect(await check(good)).toMatchObject({ owner: "alice" });
+  });
+});

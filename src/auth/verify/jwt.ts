@@ -65,6 +65,7 @@ export function createJwtCheck(options: JwtOptions, { fetch, now, log }: JwtTool
     log,
   });
   const known = createTokenCache(now);
+  let checking = 0;
 
   const verify = async (token: string): Promise<Caller> => {
     const { jwtVerify } = await jose();
@@ -89,7 +90,17 @@ export function createJwtCheck(options: JwtOptions, { fetch, now, log }: JwtTool
 
   return (token) => {
     if (!JWT_PATTERN.test(token)) return undefined;
-    return known.find(token) ?? verify(token).catch(throwCredentialsError);
+    const caller = known.find(token);
+    if (caller !== undefined) return caller;
+    if (checking >= MAX_CHECKING && !known.hasSeen(token)) {
+      throw new ProtocolError("RESOURCE_EXHAUSTED", "Too many tokens are being checked.", { retryAfter: 1 });
+    }
+    checking++;
+    return verify(token)
+      .catch(throwCredentialsError)
+      .finally(() => {
+        checking--;
+      });
   };
 }
 
@@ -125,6 +136,12 @@ function toKeySet({ keys }: Readonly<Record<string, unknown>>): JSONWebKeySet {
   return { keys };
 }
 
+/**
+ * Tokens that are checked at a time, or wait for the issuer's keys. Anyone can send forged ones, and each keeps a
+ * request waiting; tokens that were good before are not counted out.
+ */
+const MAX_CHECKING = 256;
+
 /** A token may be used for long; that its key was withdrawn is noticed after this time. */
 const MAX_AGE_MS = 60_000;
 const MAX_TOKENS = 10_000;
@@ -137,14 +154,16 @@ function createTokenCache(now: () => number) {
       if (entries.size === 0) return undefined;
       const digest = digestOf(token);
       const entry = entries.get(digest);
-      if (entry === undefined || entry.until > now()) return entry?.caller;
-      entries.delete(digest);
-      return undefined;
+      return entry !== undefined && entry.until > now() ? entry.caller : undefined;
     },
+    /** Whether it was good, though perhaps long ago. */
+    hasSeen: (token: string): boolean => entries.has(digestOf(token)),
     add(token: string, caller: Caller, expires: number): void {
+      const digest = digestOf(token);
+      entries.delete(digest);
       const [oldest] = entries.keys();
       if (oldest !== undefined && entries.size >= MAX_TOKENS) entries.delete(oldest);
-      entries.set(digestOf(token), { caller, until: Math.min(expires, now() + MAX_AGE_MS) });
+      entries.set(digest, { caller, until: Math.min(expires, now() + MAX_AGE_MS) });
     },
   };
 }
