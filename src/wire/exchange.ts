@@ -66,7 +66,11 @@ const JSON_HEADERS: Readonly<Record<string, string>> = Object.freeze({
 });
 
 /** `json` is text that is already JSON. Header names are lower-case; an extra header replaces the usual one. */
-export function jsonReply(status: number, json: string, extraHeaders?: Readonly<Record<string, string>>): FullReply {
+export function jsonReply(
+  status: number,
+  json: string | Buffer,
+  extraHeaders?: Readonly<Record<string, string>>,
+): FullReply {
   return {
     status,
     headers: extraHeaders === undefined ? JSON_HEADERS : { ...JSON_HEADERS, ...extraHeaders },

@@ -163,7 +163,8 @@ function createServerEntries(unlisted: readonly string[], parts: RegistryParts) 
 interface CachedCatalog {
   readonly version: number;
   readonly own: readonly RegistryEntry[];
-  readonly body: string;
+  /** Encoded once, so that answers that are not read share it. */
+  readonly body: Buffer;
   readonly etag: string;
 }
 
@@ -189,7 +190,7 @@ function createCatalogRoute(
       host: { displayName: `Agents at ${place.host}` },
       entries: [toRegistryEntry(place, baseUrl()), ...listed.map(toCatalogEntry).map(({ id: _, ...entry }) => entry)],
     };
-    const body = JSON.stringify(document);
+    const body = Buffer.from(JSON.stringify(document));
     cached = { version, own: entries, body, etag: etagOf(body) };
     return cached;
   }
