@@ -4,6 +4,7 @@ import { networkInterfaces } from "node:os";
 import { identifiesCallers } from "../auth/verify/create-authenticator.ts";
 import { createRegistryClient } from "../client/registry/registry-client.ts";
 import type { Agent } from "../engine/agent.ts";
+import { LISTEN_BACKLOG } from "./access/connections.ts";
 import { createHostCheck, externallyReachableHost, isLoopback } from "./access/loopback.ts";
 import type { TlsFiles } from "./access/tls.ts";
 import { checkServeOptions, isAgent } from "./check-options.ts";
@@ -214,7 +215,7 @@ function endConnections(server: Server): Promise<void> {
 function listen(server: Server, host: string, port: number): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen(port, host, () => {
+    server.listen({ port, host, backlog: LISTEN_BACKLOG }, () => {
       server.off("error", reject);
       resolve(server.address() as AddressInfo);
     });

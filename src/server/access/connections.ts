@@ -46,6 +46,12 @@ export const DEFAULT_CONNECTION_LIMITS: ConnectionLimits = {
   requestTimeout: 300_000,
 };
 
+/**
+ * Connections that the operating system keeps until they are accepted; it may allow fewer. Those beyond are tried again
+ * after seconds, so that a caller would wait that long if many others connect at the same time.
+ */
+export const LISTEN_BACKLOG = 4_096;
+
 /** What is known of callers and their addresses before any of them is read. */
 export interface ConnectionRules {
   /** Callers must show credentials, so that connections without an admitted caller are of little use. */
@@ -54,8 +60,8 @@ export interface ConnectionRules {
 }
 
 /** Connections without an admitted caller, where credentials are required. Beyond these, the oldest is closed. */
-const MAX_UNKNOWN_PER_ADDRESS = 500;
-const MAX_UNKNOWN = 1_000;
+const MAX_UNKNOWN_PER_ADDRESS = 250;
+const MAX_UNKNOWN = 500;
 /** A connection has this long before it can be closed for a newer one; twice the number may be open meanwhile. */
 const MIN_AGE_MS = 250;
 
