@@ -36,7 +36,7 @@ export class Call {
   #isOver = false;
   /** The whole message has arrived; a call that ends earlier has cost the caller little. */
   isReceived = false;
-  #isAwaitingAdmission = false;
+  #admission: Promise<void> | undefined;
   #metadata: RpcRequest["metadata"] | undefined;
 
   constructor(
@@ -78,18 +78,15 @@ export class Call {
     if (caller.authenticated) this.connection.recognise();
   }
 
-  /** The caller is being checked, which takes a while. */
-  get isAwaitingAdmission(): boolean {
-    return this.#isAwaitingAdmission;
+  /** Settles when the caller is checked, where that takes a while; rejects for a caller that is refused. */
+  get admission(): Promise<void> | undefined {
+    return this.#admission;
   }
 
-  async awaitAdmission(caller: Promise<Caller>): Promise<void> {
-    this.#isAwaitingAdmission = true;
-    try {
-      this.admit(await caller);
-    } finally {
-      this.#isAwaitingAdmission = false;
-    }
+  awaitAdmission(caller: Promise<Caller>): Promise<void> {
+    this.#admission = caller.then((known) => this.admit(known));
+    this.connection.awaitCheck(this.#admission);
+    return this.#admission;
   }
 
   get metadata(): RpcRequest["metadata"] {

@@ -81,6 +81,8 @@ export class Connection {
   readonly certificate: PeerCertificate | undefined;
   #isKnown = false;
   #isCut = false;
+  /** Calls whose callers are being checked. */
+  #checking = 0;
   #readBefore = 0;
   #excess = 0;
   readonly #hooks: ConnectionHooks;
@@ -128,15 +130,28 @@ export class Connection {
       : this.#hooks.proxies.callerAddress(this.remoteAddress, { "x-forwarded-for": forwarded.toString() });
   }
 
+  /** Its message may arrive while the caller is checked. */
+  awaitCheck(check: Promise<unknown>): void {
+    this.#checking++;
+    const settle = () => {
+      this.#checking--;
+    };
+    check.then(settle, settle);
+  }
+
+  get isAwaitingCheck(): boolean {
+    return this.#checking > 0;
+  }
+
   /**
-   * Whether it has received much more than calls without credentials need since this was asked last. Frames that Node
-   * rejects or answers by itself are seen only by their bytes.
+   * How much more it has received than calls without credentials need. Frames that Node rejects or answers by itself, or
+   * of which it waits for more, are seen only by their bytes. To be asked at regular times.
    */
-  receivesTooMuch(allowed: number, burst: number): boolean {
+  excessReceived(allowed: number): number {
     const read = this.#socket?.bytesRead ?? 0;
     this.#excess = Math.max(0, this.#excess + read - this.#readBefore - allowed);
     this.#readBefore = read;
-    return this.#excess > burst;
+    return this.#excess;
   }
 
   /** Sends GOAWAY, and closes after running calls have ended. */

@@ -12,7 +12,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { QuotaCounter } from "../../engine/concurrency.ts";
 import { RPC_CODES } from "../../wire/rpc.ts";
 import { IncomingByteBudget, UnsentByteBudget } from "../access/byte-budgets.ts";
-import { DEFAULT_CONNECTION_LIMITS, limitConnections, peerOf } from "../access/connections.ts";
+import { DEFAULT_CONNECTION_LIMITS, LISTEN_BACKLOG, limitConnections, peerOf } from "../access/connections.ts";
 import type { TlsFiles } from "../access/tls.ts";
 import { Call } from "./call.ts";
 import { Connection, FloodGuard, RESET_COST } from "./connection.ts";
@@ -83,6 +83,8 @@ const MAX_UNADMITTED_CALLS_PER_ADDRESS = 128;
 const RECEIVED_CHECK_MS = 250;
 const MAX_RECEIVED_PER_CHECK = 32 * 1024;
 const MAX_RECEIVED_BURST = 128 * 1024;
+/** The same while no caller is being checked: Node keeps the headers of a call until they are complete. */
+const MAX_RECEIVED_IDLE = 16 * 1024;
 const DEFAULT_KEEP_ALIVE = { afterMs: 60_000, timeoutMs: 20_000 };
 
 type Methods = Readonly<Record<string, { readonly streams: boolean }>>;
@@ -150,9 +152,12 @@ export async function openEndpoint(options: GrpcOptions): Promise<GrpcEndpoint> 
   const checkReceived = (): void => {
     for (const connection of connections) {
       if (connection.isKnown || connection.isCut) continue;
-      if (!connection.receivesTooMuch(MAX_RECEIVED_PER_CHECK, MAX_RECEIVED_BURST)) continue;
+      const excess = connection.excessReceived(MAX_RECEIVED_PER_CHECK);
+      if (excess <= (connection.isAwaitingCheck ? MAX_RECEIVED_BURST : MAX_RECEIVED_IDLE)) continue;
       meter.count("requests_limited");
-      if (proxies?.has(connection.remoteAddress) !== true) guard.block(connection.network);
+      if (excess > MAX_RECEIVED_BURST && proxies?.has(connection.remoteAddress) !== true) {
+        guard.block(connection.network);
+      }
       connection.closeForAbuse();
     }
   };
@@ -211,7 +216,9 @@ export async function openEndpoint(options: GrpcOptions): Promise<GrpcEndpoint> 
       }
       const call = new Call(stream, headers, raw, connection, log);
       take(call);
-      if (requiresCredentials && call.caller === undefined && !call.isAwaitingAdmission) countOpen(call);
+      if (!requiresCredentials || call.caller !== undefined) return;
+      if (call.admission === undefined) countOpen(call);
+      else call.admission.catch(() => countOpen(call));
     });
   });
 
@@ -252,7 +259,7 @@ function listen(server: Http2Server | Http2SecureServer, { host, port, log }: Gr
   return new Promise((resolve, reject) => {
     const onFailure = (error: NodeJS.ErrnoException) => reject(listenError(error, host, port));
     server.once("error", onFailure);
-    server.listen(port, host, () => {
+    server.listen({ port, host, backlog: LISTEN_BACKLOG }, () => {
       server.off("error", onFailure);
       server.on("error", (error) => log.error({ err: error }, "The gRPC listener failed."));
       resolve((server.address() as AddressInfo).port);

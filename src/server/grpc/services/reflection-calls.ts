@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { RpcServing } from "../../../dialects/contract.ts";
 import type { Log } from "../../../model/ports.ts";
 import { RPC_CODES, RpcStatusError } from "../../../wire/rpc.ts";
@@ -122,6 +123,8 @@ class ReflectionRequests implements TimeoutTarget {
     const { arrivals } = this.#options;
     arrivals.delete(this.#timeout);
     if (!this.#call.isOver) this.#timeout = arrivals.add(this);
+    // Hundreds of questions may have arrived at once; other calls take turns with them.
+    await nextTurn();
   }
 
   #hold(bytes: number): void {
