@@ -3,8 +3,10 @@ import { once } from "node:events";
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { describe, expect, it } from "vitest";
 import { defineAgent } from "../../src/agents/define.ts";
+import { ProtocolError } from "../../src/model/errors.ts";
 import type { DragomanServer, ServeOptions } from "../../src/server/serve.ts";
 import { closeLater, startServer } from "../support/lifecycle.ts";
+import { readMetric } from "../support/metrics.ts";
 import { A2A_V1, rpcBody, sendRaw } from "../support/raw-http.ts";
 import { beginRequest, exchangeBytes, openSocket, readSocket } from "../support/raw-socket.ts";
 
@@ -63,9 +65,40 @@ describe("requests that are sent before earlier ones are answered", () => {
   it("are answered in turn", async () => {
     const { port } = await start();
     const last = CARD.replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n");
-    const answers = await exchangeBytes(port, CARD.repeat(30) + last);
-    expect(answers.match(/HTTP\/1\.1 200 /g)).toHaveLength(31);
+    const answers = await exchangeBytes(port, CARD.repeat(7) + last);
+    expect(answers.match(/HTTP\/1\.1 200 /g)).toHaveLength(8);
   });
+
+  it("end the connection where they are large, unless a caller on it is known", async () => {
+    const { port } = await start();
+    const large = CARD.replace("\r\n\r\n", `\r\nx-long: ${"x".repeat(15_000)}\r\n\r\n`);
+    const last = large.replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n");
+    const count = (answers: string) => answers.match(/HTTP\/1\.1 200 /g)?.length ?? 0;
+    expect(count(await readSocket(write(port, large.repeat(6) + last)))).toBeLessThan(4);
+    const body = rpcBody("ListTasks");
+    const known = `POST / HTTP/1.1\r\nhost: 127.0.0.1\r\na2a-version: 1.0\r\nx-api-key: ${KEY}\r\ncontent-length: ${body.length}\r\n\r\n`;
+    const socket = write(port, known + body);
+    await once(socket, "data");
+    socket.write(large.repeat(6) + last);
+    expect(count(await readSocket(socket))).toBe(7);
+  });
+
+  it("have a bounded number of headers", async () => {
+    const { port } = await start();
+    const ask = (headers: number) => {
+      const fields = Array.from({ length: headers }, (_, at) => `x-${at}: a`).join("\r\n");
+      return exchangeBytes(port, CARD.replace("\r\n\r\n", `\r\nconnection: close\r\n${fields}\r\n\r\n`));
+    };
+    expect(await ask(100)).toMatch(/^HTTP\/1\.1 200 /);
+    expect(await ask(130)).toMatch(/^HTTP\/1\.1 431 /);
+    expect(await ask(1_500)).toMatch(/^HTTP\/1\.1 431 /);
+  });
+
+  function write(port: number, bytes: string) {
+    const socket = openSocket(port);
+    socket.write(bytes);
+    return socket;
+  }
 
   it("end the connection where they are far too many", async () => {
     const { port } = await start();
@@ -109,6 +142,27 @@ describe("gRPC calls without credentials", () => {
     stream.resume().end(Buffer.alloc(5));
     await once(session, "remoteSettings");
     expect(session.remoteSettings.maxConcurrentStreams).toBeGreaterThan(few);
+  });
+
+  it("are counted as long as they are open, also if the check of their caller takes a while", async () => {
+    const CALLS = 192;
+    const refusals: (() => void)[] = [];
+    const authenticate = ({ headers }: { readonly headers: Readonly<Record<string, unknown>> }) =>
+      headers["x-slow"] === undefined
+        ? undefined
+        : new Promise<undefined>((_, refuse) => {
+            refusals.push(() => refuse(new ProtocolError("UNAUTHENTICATED", "Not known.")));
+            if (refusals.length === CALLS) for (const one of refusals) one();
+          });
+    const { grpc, url } = await start({ authenticate });
+    const sessions = Array.from({ length: CALLS / 16 }, () => connectHttp2(`http://${grpc}`).on("error", () => {}));
+    for (const session of sessions) closeLater(() => session.destroy());
+    expect(await readMetric(url, "dragoman_requests_limited_total")).toBe(0);
+    const calls = sessions.flatMap((session) =>
+      Array.from({ length: 16 }, () => session.request({ ...CALL, "x-slow": "1" }).on("error", () => {})),
+    );
+    await Promise.all(calls.map((call) => Promise.race([once(call, "response"), once(call.resume(), "close")])));
+    expect(await readMetric(url, "dragoman_requests_limited_total")).toBeGreaterThan(0);
   });
 
   it("cannot make the server read much that is not one of them", async () => {

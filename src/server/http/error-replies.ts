@@ -19,6 +19,8 @@ export function refuseUpgrade(socket: Duplex, { body = "", headers, status }: Fu
   socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
 }
 
+export const TOO_MANY_HEADERS: FullReply = { status: 431, headers: {}, body: undefined };
+
 export function withHeaders<R extends ExchangeReply>(reply: R, headers: Readonly<Record<string, string>>): R {
   const vary = [reply.headers.vary, headers.vary].filter((value) => value !== undefined).join(", ");
   return { ...reply, headers: { ...reply.headers, ...headers, ...(vary === "" ? undefined : { vary }) } };

@@ -25,9 +25,9 @@ import { type ConnectionLimits, limitConnections, peerCertificateOf } from "../a
 import type { TlsFiles } from "../access/tls.ts";
 import type { TrustedProxies } from "../access/trusted-proxies.ts";
 import { BodyBuffer } from "./body-buffer.ts";
-import { errorReply, refuseUpgrade, type Screening } from "./error-replies.ts";
+import { errorReply, refuseUpgrade, type Screening, TOO_MANY_HEADERS } from "./error-replies.ts";
 import { outsideMountReply, removeMountPath, toOriginForm } from "./mount-path.ts";
-import { type ChunkPenalties, isExcess, QueuedRequest, queueOf, RequestQueue } from "./request-queue.ts";
+import { hasManyHeaders, isExcess, MAX_HEADERS, QueuedRequest, queueOf, RequestQueue } from "./request-queue.ts";
 import { endResponse, StreamPump } from "./stream-pump.ts";
 
 export interface NodeHttpOptions extends UnreadLimits {
@@ -96,13 +96,15 @@ export function createNodeServer(
   server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
     queueOf(request)?.start(response, () => open(request, response)?.beginBeforeBody());
   });
-  const penalties: ChunkPenalties = new Map();
+  server.maxHeadersCount = 2 * MAX_HEADERS;
+  const rules = { ...options, takesUpgrades: takeUpgrade !== undefined, penalties: new Map() };
   const unknown = limitConnections(server, limits, options);
   server.prependListener(tls === undefined ? "connection" : "secureConnection", (socket: Socket) => {
-    new RequestQueue(socket, takeUpgrade !== undefined, penalties, () => unknown.recognise(socket));
+    new RequestQueue(socket, rules, () => unknown.recognise(socket));
   });
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    if (isExcess(request) || takeUpgrade === undefined) {
+    if (hasManyHeaders(request)) refuseUpgrade(socket, TOO_MANY_HEADERS);
+    else if (isExcess(request) || takeUpgrade === undefined) {
       options.meter.count("requests_limited");
       socket.destroy();
     } else if (mount === "" || removeMountPath(request, mount)) {
@@ -114,15 +116,13 @@ export function createNodeServer(
 }
 
 /** Whether it has two hosts (RFC 9112 §3.2) or two credentials. Joined values contain a comma, which few others do. */
-function isAmbiguous({ headers: { host, authorization }, rawHeaders }: IncomingMessage): boolean {
-  return (
-    (host?.includes(",") === true && isRepeated("host", rawHeaders)) ||
-    (authorization?.includes(",") === true && isRepeated("authorization", rawHeaders))
-  );
+function isAmbiguous({ headers, rawHeaders }: IncomingMessage): boolean {
+  const names = ["host", "authorization"] as const;
+  return names.some((name) => headers[name]?.includes(",") === true && isRepeated(name, rawHeaders));
 }
 
-/** `rawHeaders` alternates names and values. */
 function isRepeated(name: string, rawHeaders: readonly string[]): boolean {
+  // Names and values alternate.
   return rawHeaders.filter((text, at) => at % 2 === 0 && text.toLowerCase() === name).length > 1;
 }
 

@@ -4,6 +4,12 @@ import { toNetworkPrefix } from "../../model/caller.ts";
 
 /** A caller that sends more without reading an answer is disconnected. */
 const MAX_UNANSWERED = 64;
+/** The same until a caller on the connection is known, where callers have to show credentials. */
+const MAX_UNANSWERED_UNKNOWN = 8;
+/** Of all unanswered requests on such a connection but the first, whose size is bounded by itself. */
+const MAX_WAITING_HEADER_BYTES = 16 * 1024;
+/** Of one request. Each costs time to parse, whatever its length, and Node silently drops those beyond a limit of its own. */
+export const MAX_HEADERS = 128;
 
 /** Chunks below this size are copied together. Each is a Buffer, which costs hundreds of bytes whatever its length. */
 const SMALL_CHUNK_BYTES = 1024;
@@ -19,23 +25,33 @@ const queues = new WeakMap<Socket, RequestQueue>();
 /** Addresses that sent many tiny chunks lately, and until when they are remembered. One of each server. */
 export type ChunkPenalties = Map<string, number>;
 
+interface QueueRules {
+  readonly takesUpgrades: boolean;
+  readonly requiresCredentials: boolean;
+  readonly penalties: ChunkPenalties;
+}
+
 /**
  * The requests of one connection. They are answered one after another, as HTTP/1.1 sends the answers anyway, so that a
  * caller that does not read has one answer waiting, and one that sends many at once takes turns with the others.
  */
 export class RequestQueue {
   readonly takesUpgrades: boolean;
+  readonly #requiresCredentials: boolean;
   readonly #waiting: (() => void)[] = [];
   #onKnown: (() => void) | undefined;
   #isBusy = false;
   #unanswered = 0;
+  /** Of requests that came while earlier ones were unanswered. */
+  #waitingBytes = 0;
 
   readonly #network: string;
   readonly #penalties: ChunkPenalties;
 
   /** `onKnown` is called when the first caller on the connection is admitted. */
-  constructor(socket: Socket, takesUpgrades: boolean, penalties: ChunkPenalties, onKnown: () => void) {
+  constructor(socket: Socket, { penalties, requiresCredentials, takesUpgrades }: QueueRules, onKnown: () => void) {
     this.takesUpgrades = takesUpgrades;
+    this.#requiresCredentials = requiresCredentials;
     this.#penalties = penalties;
     this.#onKnown = onKnown;
     this.#network = toNetworkPrefix(socket.remoteAddress ?? "");
@@ -64,9 +80,20 @@ export class RequestQueue {
     onKnown?.();
   }
 
+  get #isUnknown(): boolean {
+    return this.#requiresCredentials && this.#onKnown !== undefined;
+  }
+
   /** Returns false if too many are unanswered. */
   add(): boolean {
-    return ++this.#unanswered <= MAX_UNANSWERED;
+    return ++this.#unanswered <= (this.#isUnknown ? MAX_UNANSWERED_UNKNOWN : MAX_UNANSWERED);
+  }
+
+  /** Returns false if what waits is too large. */
+  addHeaders(rawHeaders: readonly string[]): boolean {
+    if (this.#unanswered <= 1 || !this.#isUnknown) return true;
+    for (const { length } of rawHeaders) this.#waitingBytes += length;
+    return this.#waitingBytes <= MAX_WAITING_HEADER_BYTES;
   }
 
   /** Begins as soon as the earlier requests are answered. */
@@ -82,6 +109,7 @@ export class RequestQueue {
   readonly #next = (): void => {
     this.#unanswered--;
     const begin = this.#waiting.shift();
+    if (this.#unanswered === 0) this.#waitingBytes = 0;
     if (begin === undefined) this.#isBusy = false;
     // Requests of other connections come first.
     else setImmediate(begin);
@@ -97,12 +125,13 @@ const IS_EXCESS = Symbol("too many are unanswered");
 
 /**
  * With an upgrade listener, Node emits `upgrade` for every protocol. Many clients opportunistically request HTTP/2
- * (`Upgrade: h2c`) and expect a response in HTTP/1.1. A request in excess is reported as an upgrade, because only then
- * does Node stop parsing what else has arrived.
+ * (`Upgrade: h2c`) and expect a response in HTTP/1.1. A request in excess, or with too many headers, is reported as an
+ * upgrade, because only then does Node stop parsing what else has arrived.
  */
 export class QueuedRequest extends IncomingMessage {
   declare [UPGRADE_REQUESTED]: boolean | null;
   [IS_EXCESS]: boolean;
+  #isCounted = false;
   #isDiscarded = false;
   #discarded = 0;
   #block: Buffer | undefined;
@@ -111,6 +140,10 @@ export class QueuedRequest extends IncomingMessage {
   constructor(socket: Socket) {
     super(socket);
     this[IS_EXCESS] = queues.get(socket)?.add() === false;
+  }
+
+  get hasManyHeaders(): boolean {
+    return this.rawHeaders.length > 2 * MAX_HEADERS;
   }
 
   get isChunked(): boolean {
@@ -165,9 +198,11 @@ export class QueuedRequest extends IncomingMessage {
 
   /** Set and read by Node's server. */
   get upgrade(): boolean {
-    if (this[IS_EXCESS]) return true;
+    if (this[IS_EXCESS] || this.hasManyHeaders) return true;
     const queue = queues.get(this.socket);
     if (queue?.isPenalised === true && this.isChunked) this[IS_EXCESS] = true;
+    if (!this.#isCounted && queue?.addHeaders(this.rawHeaders) === false) this[IS_EXCESS] = true;
+    this.#isCounted = true;
     if (this[IS_EXCESS]) return true;
     if (this[UPGRADE_REQUESTED] !== true || this.headers.upgrade?.toLowerCase() !== "websocket") return false;
     return queue?.takesUpgrades === true;
@@ -176,6 +211,10 @@ export class QueuedRequest extends IncomingMessage {
   set upgrade(requested: boolean | null) {
     this[UPGRADE_REQUESTED] = requested;
   }
+}
+
+export function hasManyHeaders(request: IncomingMessage): boolean {
+  return request instanceof QueuedRequest && request.hasManyHeaders;
 }
 
 export function isExcess(request: IncomingMessage): boolean {
