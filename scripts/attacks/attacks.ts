@@ -1,3 +1,14 @@
+import {
+  connectionFlood,
+  halfOpenUpgrades,
+  handshakes,
+  mediumChunks,
+  openHandshakes,
+  registryPosts,
+  slowHeaders,
+  unreadCatalogs,
+} from "./connections.ts";
+import { forgedTokens } from "./forged-tokens.ts";
 import { halfSentBodies } from "./half-sent-bodies.ts";
 import { headerReferences } from "./header-references.ts";
 import { slowChecks, upstreamFloods } from "./hostile-upstream.ts";
@@ -5,8 +16,17 @@ import { idleGrpcConnections } from "./idle-grpc-connections.ts";
 import type { Attack } from "./kit/attack.ts";
 import { deadline, hold } from "./kit/sockets.ts";
 import { manyKeys } from "./many-keys.ts";
+import {
+  continuations,
+  healthWatches,
+  pings,
+  rapidResets,
+  reflectionErrors,
+  reflectionQuestions,
+  settings,
+} from "./open-services.ts";
 import { openGrpcStreams, openHttp2Streams } from "./open-streams.ts";
-import { pipelinedRequests } from "./pipelined-requests.ts";
+import { batchedLongHeader, batchedManyHeaders, batchedRequests, pipelinedRequests } from "./pipelined-requests.ts";
 import { tinyChunks } from "./tiny-chunks.ts";
 import { wrongKeys } from "./wrong-keys.ts";
 
@@ -21,6 +41,25 @@ export const ATTACKS: readonly Attack[] = [
   wrongKeys,
   halfSentBodies,
   idleGrpcConnections,
+  batchedRequests,
+  batchedLongHeader,
+  batchedManyHeaders,
+  mediumChunks,
+  ...forgedTokens,
+  healthWatches,
+  reflectionQuestions,
+  reflectionErrors,
+  pings,
+  settings,
+  rapidResets,
+  continuations,
+  openHandshakes,
+  handshakes,
+  unreadCatalogs,
+  slowHeaders,
+  halfOpenUpgrades,
+  registryPosts,
+  connectionFlood,
   ...upstreamFloods,
   slowChecks,
 ];

@@ -3,6 +3,7 @@ import type { Attack, Target } from "./kit/attack.ts";
 import { deadline, hold } from "./kit/sockets.ts";
 
 const LONG = "x".repeat(1_024 * 1_024);
+const NESTED = Array.from({ length: 3_000 }).reduce<object>((inner) => [inner], []);
 const TASKS = 2;
 const SLOW_CHECKS = 20;
 /** What of a task under way is kept, and what is made of it on its way: a quarter of the heap, twice. */
@@ -36,10 +37,54 @@ const FLOODS: Readonly<Record<string, Update>> = {
   artifacts: (place, index) => ({
     artifactUpdate: { ...place, artifact: { artifactId: `${index}`, parts: [{ text: "x" }] } },
   }),
+  // Alternating, so that no two pieces can be joined.
+  pieces: (place, index) => ({
+    artifactUpdate: { ...place, append: index > 1, artifact: { artifactId: `${index % 2}`, parts: [{ text: "x" }] } },
+  }),
+  replacements: (place) => ({
+    artifactUpdate: { ...place, artifact: { artifactId: "one", parts: [{ text: LONG }] } },
+  }),
+  ids: (place, index) => ({
+    artifactUpdate: { ...place, artifact: { artifactId: `${LONG}${index}`, parts: [{ text: "x" }] } },
+  }),
+  nesting: (place, index) => ({
+    artifactUpdate: { ...place, artifact: { artifactId: `${index}`, parts: [{ text: "x" }], metadata: { NESTED } } },
+  }),
+  keys: (place, index) => ({
+    artifactUpdate: { ...place, artifact: { artifactId: `${index}`, parts: [{ data: keys(index) }] } },
+  }),
+};
+
+/** What an SSE stream may contain besides events. */
+const NOISE: Readonly<Record<string, string>> = {
+  comments: ": x\n".repeat(10_000),
+  "long-comments": `: ${LONG}`,
+  blank: "\n".repeat(50_000),
+  "empty-data": "data:\n".repeat(10_000),
+  "empty-events": "event: x\ndata: \n\n".repeat(5_000),
+};
+
+/** Names that no other object has, of which V8 keeps a shape each. */
+function keys(index: number): object {
+  return Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`k${index}-${at}`, at]));
+}
+
+type Write = (stream: Stream, index: number) => boolean;
+
+const WRITES: Readonly<Record<string, Write>> = {
+  ...Object.fromEntries(
+    Object.entries(FLOODS).map(([kind, update]): [string, Write] => [
+      kind,
+      ({ place, send }, index) => send(update(place, index)),
+    ]),
+  ),
+  ...Object.fromEntries(
+    Object.entries(NOISE).map(([kind, text]): [string, Write] => [kind, ({ answer }) => answer.write(text)]),
+  ),
 };
 
 /** A remote agent that writes without end what is not content. */
-export const upstreamFloods: readonly Attack[] = Object.entries(FLOODS).map(([kind, update]) => ({
+export const upstreamFloods: readonly Attack[] = Object.entries(WRITES).map(([kind, writeOne]) => ({
   name: `upstream-${kind}`,
   what: `a remote agent answers ${TASKS} messages with ${kind} without end`,
   maxGrowthMib: MAX_GROWTH_MIB,
@@ -48,12 +93,13 @@ export const upstreamFloods: readonly Attack[] = Object.entries(FLOODS).map(([ki
   }),
   async run(target) {
     const isOver = deadline(target);
-    await serveUpstream(target, ({ answer, place, send }) => {
+    await serveUpstream(target, (stream) => {
+      const { answer } = stream;
       let index = 0;
       const write = () => {
         if (answer.destroyed || isOver()) return void answer.destroy();
         let isFree = true;
-        for (let count = 0; count < 200 && isFree; count++) isFree = send(update(place, index++));
+        for (let count = 0; count < 200 && isFree; count++) isFree = writeOne(stream, index++);
         if (isFree) setImmediate(write);
         else answer.once("drain", write);
       };

@@ -59,7 +59,7 @@ export async function runAttacks(given: readonly string[]): Promise<number> {
 async function attackOnce(attack: Attack, program: string): Promise<Outcome> {
   const victim = await startVictim(attack, program);
   try {
-    const honest = startHonestCaller(victim.httpPort, HONEST_KEY);
+    const honest = startHonestCaller(victim.httpPort, HONEST_KEY, { ...attack, isSecure: victim.isSecure });
     await delay(WARM_UP_MS);
     honest.restart();
     const before = victim.memory();

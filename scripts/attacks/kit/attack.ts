@@ -22,6 +22,8 @@ export interface Attack {
   readonly what: string;
   /** How much memory it may cost, where that is bounded by more than credentials. Default: 100. */
   readonly maxGrowthMib?: number;
+  /** The honest caller opens a connection for each call. */
+  readonly reconnects?: boolean;
   /** Sections of the configuration that replace or join those of the usual server. */
   readonly config?: (place: Pick<Target, "ownPort" | "directory">) => Readonly<Record<string, unknown>>;
   run(target: Target): Promise<void>;

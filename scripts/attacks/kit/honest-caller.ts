@@ -1,4 +1,5 @@
 import { Agent, request } from "node:http";
+import { request as requestSecurely, Agent as SecureAgent } from "node:https";
 
 export interface HonestRecord {
   /** In milliseconds, in the order of the calls. */
@@ -19,8 +20,10 @@ const BODY = JSON.stringify({
 });
 
 /** Calls every 100 ms with valid credentials, whether or not earlier calls were answered. */
-export function startHonestCaller(port: number, key: string) {
-  const agent = new Agent({ keepAlive: true });
+export function startHonestCaller(port: number, key: string, { isSecure = false, reconnects = false } = {}) {
+  const agent = isSecure
+    ? new SecureAgent({ keepAlive: !reconnects, rejectUnauthorized: false })
+    : new Agent({ keepAlive: !reconnects });
   const latencies: number[] = [];
   const waiting = new Set<number>();
   let failed = 0;
@@ -34,7 +37,7 @@ export function startHonestCaller(port: number, key: string) {
       if (!isAnswered) failed++;
     };
     const headers = { "content-type": "application/json", "a2a-version": "1.0", "x-api-key": key };
-    const sent = request(
+    const sent = (isSecure ? requestSecurely : request)(
       { agent, port, host: "127.0.0.1", path: "/agents/echo", method: "POST", headers },
       (answer) => {
         let body = "";

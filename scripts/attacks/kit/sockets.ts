@@ -2,12 +2,22 @@ import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Target } from "./attack.ts";
 
-/** Opens connections, as far as the server takes them; those that failed are left out. */
-export async function openSockets(port: number, count: number): Promise<readonly Socket[]> {
+/** A distributed attack: all of 127.0.0.0/8 is this machine. */
+export function sourceAddress(index: number): string {
+  return `127.0.1.${1 + (index % 250)}`;
+}
+
+/**
+ * Opens connections, as far as the server takes them; those that failed are left out. `isDistributed`: from many
+ * addresses.
+ */
+export async function openSockets(port: number, count: number, isDistributed = false): Promise<readonly Socket[]> {
   const sockets: Socket[] = [];
+  let index = 0;
   const one = () =>
     new Promise<void>((resolve) => {
-      const socket = connect(port, "127.0.0.1");
+      const from = isDistributed ? { localAddress: sourceAddress(index++) } : {};
+      const socket = connect({ port, host: "127.0.0.1", ...from });
       socket.setMaxListeners(0).on("error", () => resolve());
       socket.once("connect", () => {
         sockets.push(socket);
@@ -49,6 +59,14 @@ export async function ask(target: Target, socket: Socket, request: string): Prom
 export function deadline({ seconds }: Target): () => boolean {
   const end = performance.now() + seconds * 1_000;
   return () => performance.now() > end;
+}
+
+/** Waits until the server closes a connection, at most until the time of the attack is over. */
+export async function closed({ seconds }: Target, socket: Socket): Promise<void> {
+  if (socket.destroyed) return;
+  const timer = setTimeout(() => socket.destroy(), Math.max(0, seconds * 1_000 - performance.now()));
+  await new Promise((resolve) => socket.resume().once("close", resolve));
+  clearTimeout(timer);
 }
 
 /** Keeps what is open until the time of the attack is over. */

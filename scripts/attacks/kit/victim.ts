@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { mkdtemp, open, rm, writeFile } from "node:fs/promises";
+import { get } from "node:http";
+import { get as getSecurely } from "node:https";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,6 +14,8 @@ export interface Victim {
   readonly grpcPort: number;
   readonly ownPort: number;
   readonly directory: string;
+  /** It serves TLS. */
+  readonly isSecure: boolean;
   readonly pid: number;
   /** Resident memory in bytes; 0 after the process has ended. */
   memory(): number;
@@ -34,8 +38,9 @@ async function freePort(): Promise<number> {
 export async function startVictim({ config }: Attack, program: string): Promise<Victim> {
   const directory = await mkdtemp(join(tmpdir(), "dragoman-attack-"));
   const [httpPort, grpcPort, ownPort] = [await freePort(), await freePort(), await freePort()];
+  const { server: more, ...sections } = config?.({ ownPort, directory }) ?? {};
   const settings = {
-    server: { host: "127.0.0.1", port: httpPort, grpcPort },
+    server: { host: "127.0.0.1", port: httpPort, grpcPort, ...(more as object | undefined) },
     store: "sqlite:tasks.db",
     default: "echo",
     agents: { echo: { use: "echo" } },
@@ -45,7 +50,7 @@ export async function startVictim({ config }: Attack, program: string): Promise<
         { key: OTHER_KEY, owner: "other" },
       ],
     },
-    ...config?.({ ownPort, directory }),
+    ...sections,
   };
   // JSON is YAML.
   const file = join(directory, "dragoman.yaml");
@@ -62,21 +67,30 @@ export async function startVictim({ config }: Attack, program: string): Promise<
     await end(server, hasEnded);
     await rm(directory, { recursive: true, force: true, maxRetries: 3 });
   };
-  if (!(await isReady(httpPort, hasEnded))) {
+  const isSecure = "tls" in settings.server;
+  if (!(await isReady(httpPort, isSecure, hasEnded))) {
     const text = readFileSync(join(directory, "server.log"), "utf8");
     await stop();
     throw new Error(`The server did not start:\n${text}`);
   }
-  return { httpPort, grpcPort, ownPort, directory, pid, memory: () => residentMemory(pid), hasEnded, stop };
+  return { httpPort, grpcPort, ownPort, directory, isSecure, pid, memory: () => residentMemory(pid), hasEnded, stop };
 }
 
-async function isReady(port: number, hasEnded: () => boolean): Promise<boolean> {
+async function isReady(port: number, isSecure: boolean, hasEnded: () => boolean): Promise<boolean> {
   for (let tries = 0; tries < 300 && !hasEnded(); tries++) {
-    const answer = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined);
-    if (answer?.ok === true) return true;
+    if (await isAnswering(port, isSecure)) return true;
     await delay(100);
   }
   return false;
+}
+
+function isAnswering(port: number, isSecure: boolean): Promise<boolean> {
+  return new Promise((resolve) => {
+    const options = { port, host: "127.0.0.1", path: "/readyz", rejectUnauthorized: false };
+    (isSecure ? getSecurely : get)(options, (answer) => resolve(answer.resume().statusCode === 200)).on("error", () =>
+      resolve(false),
+    );
+  });
 }
 
 async function end(server: ChildProcess, hasEnded: () => boolean): Promise<void> {
