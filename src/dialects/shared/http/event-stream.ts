@@ -58,8 +58,10 @@ export async function unlessSeen(
   { headers, method }: RequestHead,
   extensions: readonly string[] = [],
 ): Promise<FrameStream | undefined> {
+  // Elsewhere the header has no meaning, and one that cannot be read must not leave the source open.
+  if (method !== "GET" || extensions.includes(EXTENSIONS.replay)) return source;
   const seen = parseLastEventId(headers["last-event-id"]);
-  if (method !== "GET" || seen === undefined || extensions.includes(EXTENSIONS.replay)) return source;
+  if (seen === undefined) return source;
   const frames = source[Symbol.asyncIterator]();
   let first: IteratorResult<readonly StreamFrame[]> | undefined = await frames.next();
   const frame = first.done === true ? undefined : first.value[0];
