@@ -212,7 +212,14 @@ export class Replies {
     const wait = isNewState ? 0 : shown.at + this.#statusMs() - clock.now();
     shown.state = task.status.state;
     if (wait <= 0) return this.#showStatus(address, shown, content);
-    shown.cancel = clock.after(wait, () => {
+    this.#showLater(address, shown, content, wait);
+  }
+
+  /** Unless a newer status comes first, or the task ends. */
+  #showLater(address: ReplyAddress, shown: Shown, content: LiteMessage | string, wait: number): void {
+    if (this.#shown.get(address.known.task) !== shown) return;
+    shown.cancel();
+    shown.cancel = this.#tools.tools.clock.after(wait, () => {
       this.#showStatus(address, shown, content).catch(() => {});
     });
   }
@@ -241,6 +248,9 @@ export class Replies {
       await conversations.putPosted(task, { acknowledged: true, status: { post, content: text, state } });
     } catch (error) {
       if (signal.aborted || !(error instanceof ChannelError)) throw error;
+      // There was no room for it: an agent that says nothing new would seem to do nothing.
+      if (error.code === "rate-limited" && shown.content === text)
+        return this.#showLater(address, shown, content, this.#statusMs());
       if (error.code !== "refused") return;
       // It may have been deleted, and networks limit how long and how often a post may be edited.
       shown.post = undefined;
