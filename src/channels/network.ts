@@ -27,6 +27,8 @@ export interface Network<Settings = unknown> {
   rooms(settings: Settings): readonly string[] | undefined;
   /** An id as posts have it, of one that people may write in another way. Absent: there is only one way. */
   toId?(written: string): string;
+  /** Whether people write the participant with this account so. Absent: it is written as its id. */
+  isOwn?(settings: Settings, written: string): boolean;
   /** The same settings under another name, where anyone may choose one. */
   rename?(settings: Settings, suffix: string): Settings;
   /**

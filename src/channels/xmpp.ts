@@ -87,6 +87,7 @@ export const xmpp: Network<XmppSettings> = {
   packages: ["@xmpp/client"],
   settings,
   account: ({ jid }) => jid,
+  isOwn: ({ jid, nick = jid.split("@")[0] }, written) => written === jid || written === nick,
   secrets: ({ password }) => [password],
   rooms: ({ rooms }) => rooms,
   // Nicks, after the slash, are case-sensitive.

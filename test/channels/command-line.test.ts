@@ -117,3 +117,19 @@ it("says so if the account is the agent's own, where names are not free", async 
   expect(refused.code).toBe(3);
   expect(refused.stderr).toContain("the account in use is that of @agent:sim itself");
 });
+
+it.each(RAW_NETWORKS.filter(({ isAvailable, name }) => isAvailable && name === "xmpp"))(
+  "says so on $name also if the agent is called by its nick",
+  async (network) => {
+    const room = await network.start();
+    const channel = { ...room.settings("agent"), agent: "translator", allowPeers: "*" } as const;
+    await startInRoom({ agents: { translator }, channels: [channel] });
+    const workingDirectory = createFolder();
+    const config = `agents: { translator: { use: echo } }\nchannels: [${JSON.stringify(channel)}]\n`;
+    writeFileSync(join(workingDirectory, "dragoman.yaml"), config);
+    const address = `a2a-lite:xmpp/${room.room}#agent`;
+    const refused = await runCli(["send", "Hello", "-a", address], { workingDirectory });
+    expect(refused.code).toBe(3);
+    expect(refused.stderr).toContain("the account in use is that of agent itself");
+  },
+);

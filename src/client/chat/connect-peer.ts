@@ -135,7 +135,8 @@ function createCarrier(address: string, { channels = [], timeoutMs }: ConnectOpt
       const open = (settings: unknown) => network.open(settings, { ...how, temporary: true }, { clock, log, uniqueId });
       const channel = await open(usable.data);
       const { id } = channel.self;
-      if (id !== (network.toId?.(wanted.peer) ?? wanted.peer)) return channel;
+      if (id !== (network.toId?.(wanted.peer) ?? wanted.peer) && network.isOwn?.(usable.data, wanted.peer) !== true)
+        return channel;
       channel.close();
       await channel.closed;
       if (network.rename !== undefined) return open(network.rename(usable.data, uniqueId().slice(0, 4)));
