@@ -216,7 +216,9 @@ describe("a file of an earlier schema", () => {
     await before.compact(0, 10);
     const view = async (store: TaskStore) => ({
       // The bytes of a task that runs are counted in memory, and written later.
-      heads: await Promise.all(["running", "ended", "old"].map(async (id) => ({ ...(await store.head(id)), bytes: 0 }))),
+      heads: await Promise.all(
+        ["running", "ended", "old"].map(async (id) => ({ ...(await store.head(id)), bytes: 0 })),
+      ),
       snapshots: await Promise.all(["running", "ended", "old"].map((id) => store.snapshot(id, EVERYTHING))),
       memory: await store.memory("running"),
       page: await store.list(listQuery(ALICE)),
