@@ -28,5 +28,5 @@ export default {
   ignoreExportsUsedInFile: process.argv.includes("--production"),
   // The programs of docs/recipes.md import these.
   ignoreDependencies: ["@hono/node-server", "fastify", "hono"],
-  ignoreBinaries: ["script", "strace"],
+  ignoreBinaries: ["openssl", "script", "strace"],
 } satisfies KnipConfig;
