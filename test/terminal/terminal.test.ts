@@ -96,7 +96,7 @@ describe("send at a terminal", () => {
     agent.replies = {
       SendStreamingMessage: { events: [{ task: task("WORKING") }], cut: true },
       SubscribeToTask: [{ status: 503 }, { status: 503 }, { status: 503 }, { events: [], more }],
-      GetTask: { result: task("COMPLETED") },
+      GetTask: { status: 503 },
     };
     const sending = open("send", "-a", agent.url, "hello");
     await sending.shows(/Failed attempts: 4\. /);
