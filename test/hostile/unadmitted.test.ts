@@ -50,6 +50,14 @@ describe("chunks of one byte", () => {
     await once(socket, "close");
   });
 
+  it("end the connection where there are many while their caller is still being checked", async () => {
+    const endless = new Promise<never>(() => {});
+    const { port } = await start({ authenticate: () => endless });
+    const { answer, socket } = beginRequest(port, "/", [...CHUNKED, "x-api-key: any"], "1\r\n \r\n".repeat(5_000));
+    await once(socket, "close");
+    expect(await answer).toBe("");
+  });
+
   it("are read from a caller with credentials, within reason", async () => {
     const { port } = await start();
     const body = rpcBody("ListTasks");

@@ -16,6 +16,9 @@ const SMALL_CHUNK_BYTES = 1024;
 const BLOCK_BYTES = 4 * 1024;
 /** Small chunks of a refused request; more are an attack, because parsing them takes longer than sending them. */
 const MAX_DISCARDED_CHUNKS = 256;
+/** Chunks below this size of a request whose caller is still being checked; more are an attack, too. */
+const MAX_UNCHECKED_CHUNKS = 1_024;
+const TINY_CHUNK_BYTES = 16;
 /** How long chunked requests from an address of such an attack are not parsed, except on connections of known callers. */
 const PENALTY_MS = 1_000;
 const MAX_PENALTIES = 10_000;
@@ -80,18 +83,18 @@ export class RequestQueue {
     onKnown?.();
   }
 
-  get #isUnknown(): boolean {
+  get isUnknown(): boolean {
     return this.#requiresCredentials && this.#onKnown !== undefined;
   }
 
   /** Returns false if too many are unanswered. */
   add(): boolean {
-    return ++this.#unanswered <= (this.#isUnknown ? MAX_UNANSWERED_UNKNOWN : MAX_UNANSWERED);
+    return ++this.#unanswered <= (this.isUnknown ? MAX_UNANSWERED_UNKNOWN : MAX_UNANSWERED);
   }
 
   /** Returns false if what waits is too large. */
   addHeaders(rawHeaders: readonly string[]): boolean {
-    if (this.#unanswered <= 1 || !this.#isUnknown) return true;
+    if (this.#unanswered <= 1 || !this.isUnknown) return true;
     for (const { length } of rawHeaders) this.#waitingBytes += length;
     return this.#waitingBytes <= MAX_WAITING_HEADER_BYTES;
   }
@@ -134,6 +137,7 @@ export class QueuedRequest extends IncomingMessage {
   #isCounted = false;
   #isDiscarded = false;
   #discarded = 0;
+  #tiny = 0;
   #block: Buffer | undefined;
   #used = 0;
 
@@ -168,6 +172,7 @@ export class QueuedRequest extends IncomingMessage {
       return super.push(null);
     }
     if (!this.#isDiscarded) {
+      if (chunk.length < TINY_CHUNK_BYTES && this.#isAttack()) return false;
       this.#copy(chunk);
       return true;
     }
@@ -175,6 +180,16 @@ export class QueuedRequest extends IncomingMessage {
     if (this.isChunked) queues.get(this.socket)?.penalise();
     // Nothing more is read from the connection, which is closed soon.
     return false;
+  }
+
+  /** Parsing tiny chunks takes longer than sending them: a caller that is not known yet may send so many. */
+  #isAttack(): boolean {
+    if (++this.#tiny <= MAX_UNCHECKED_CHUNKS) return false;
+    const queue = queues.get(this.socket);
+    if (queue === undefined || !queue.isUnknown) return false;
+    queue.penalise();
+    this.socket.destroy();
+    return true;
   }
 
   #copy(chunk: Buffer): void {
