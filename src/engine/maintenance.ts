@@ -257,9 +257,13 @@ export class Recovery {
     if (served === undefined) return;
     // A run that was still waiting for its agent has done nothing yet: taking it up repeats nothing.
     const first = head.attempt <= 1;
-    if (!first && !head.cancelRequested && this.#runner.get(head.id) === undefined) {
-      const reason = this.#whyNotResumed(served.agent, head.attempt);
-      if (reason !== undefined && (await this.#fail(lease, reason))) return;
+    const reason = first || head.cancelRequested ? undefined : this.#whyNotResumed(served.agent, head.attempt);
+    if (reason !== undefined) {
+      this.#context.meter.count("runs_failed_by_crash");
+      this.#context.log.warn({ task: head.id, agent: head.agent }, "A task was cut off by a crash and is failed.");
+      // Without reading the task, which may be what ended the processes before.
+      const isHere = this.#runner.get(head.id) !== undefined;
+      if (!isHere && (await this.#runner.tasks.failStored({ ...head, fence: lease.fence }, reason))) return;
     }
     const live = await this.#runner.tasks.adopt(served, lease, (until) => this.#openTurns(head, until));
     if (live === undefined) return;
@@ -267,7 +271,6 @@ export class Recovery {
       this.#runner.cancel(live);
       return;
     }
-    const reason = first ? undefined : this.#whyNotResumed(served.agent, head.attempt);
     if (reason !== undefined) {
       live.end("TASK_STATE_FAILED", textDraft(reason));
       return;
@@ -283,13 +286,6 @@ export class Recovery {
   #whyNotResumed({ crashText = statusText("processStopped"), onCrash }: Agent, attempt: number): string | undefined {
     if (onCrash === "fail") return crashText;
     return attempt > this.#context.limits.attempts ? statusText("processStoppedOften", attempt - 1) : undefined;
-  }
-
-  /** Without reading the task, which may be what ended the processes before. */
-  #fail({ head, fence }: Lease, reason: string): Promise<boolean> {
-    this.#context.meter.count("runs_failed_by_crash");
-    this.#context.log.warn({ task: head.id, agent: head.agent }, "A task was cut off by a crash and is failed.");
-    return this.#runner.tasks.failStored({ ...head, fence }, reason);
   }
 
   /** The messages from the interrupted turn up to where the task was taken up, in order; later ones follow by themselves. */

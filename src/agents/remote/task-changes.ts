@@ -98,7 +98,7 @@ export class TaskChanges {
     changes.push(...toFrames(events, frame.number));
   }
 
-  /** What the agent said since the newest message that is known, the current status apart. */
+  /** Messages of the agent after the newest one that is known, without that of the current status. */
   #missedMessages({ history = [], status }: Task): readonly Message[] {
     const known = history.findLastIndex(
       (message) => message.role !== "ROLE_AGENT" || this.#messages.has(JSON.stringify(message.parts)),
