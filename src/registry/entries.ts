@@ -83,7 +83,9 @@ export class Entries {
     if (this.#closed) return;
     this.#stopSync = clock.after(SYNC_MS, () => {
       this.#followOthers()
-        .catch((error: unknown) => log.warn({ err: error }, "Changes of the registry could not be read."))
+        .catch((error: unknown) => {
+          if (!this.#closed) log.warn({ err: error }, "Changes of the registry could not be read.");
+        })
         .finally(() => this.#scheduleSync());
     });
   }

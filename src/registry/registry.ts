@@ -66,7 +66,9 @@ export class Registry {
   readonly #refresh: Refresh;
   /** Registrations under way, by owner. */
   readonly #pending = new Map<string, number>();
+  #opening: Promise<void> = Promise.resolve();
   #cancelOpening: (() => void) | undefined;
+  #closed = false;
 
   constructor(options: RegistryOptions) {
     this.#options = options;
@@ -85,9 +87,12 @@ export class Registry {
 
   /** Starts to read what is stored; every request waits for that. */
   open(): void {
-    this.#entries.open().then(
-      () => this.#refresh.start(),
+    this.#opening = this.#entries.open().then(
+      () => {
+        if (!this.#closed) this.#refresh.start();
+      },
       (error: unknown) => {
+        if (this.#closed) return;
         const { clock, log } = this.#options;
         log.error({ err: error }, "The registry could not be read from the store; trying again.");
         this.#cancelOpening = clock.after(RETRY_MS, () => this.open());
@@ -95,10 +100,13 @@ export class Registry {
     );
   }
 
-  close(): void {
+  /** Resolves when nothing more is read from the store, so that the store can be closed. */
+  async close(): Promise<void> {
+    this.#closed = true;
     this.#cancelOpening?.();
     this.#refresh.stop();
     this.#entries.close();
+    await this.#opening;
   }
 
   /** Registers an agent, or replaces what its owner had registered before. */
