@@ -8,8 +8,8 @@ export default {
   workspaces: {
     ".": {
       entry: [
-        "src/{index,xiaoyi,client/index,server/express,cli/main}.ts!",
-        "src/{agents/isolate,server}/*thread.ts!",
+        "src/{index,client,express,cli,features/xiaoyi/index}.ts!",
+        "src/core/{agents/isolate,server}/*thread.ts!",
         "scripts/{*,attacks/kit/attacker}.ts!",
         "test/faults/*child.ts",
         "test/terminal/commands.ts",

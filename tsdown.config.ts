@@ -80,20 +80,20 @@ const unusedImports: Rolldown.Plugin = {
 };
 
 /**
- * Files that are loaded together are one file: reading hundreds of small ones was most of what starting cost. Entries
- * keep their places, and shared chunks lie one folder deep as the sources do, so that paths relative to a module hold.
+ * Files that are loaded together are one file: reading hundreds of small ones was most of what starting cost. Threads
+ * and programs start with entries, which lie below `dist` as their sources lie below `src`, but for the command's.
  */
 export default {
   entry: {
     index: "src/index.ts",
-    "client/index": "src/client/index.ts",
-    "server/express": "src/server/express.ts",
-    xiaoyi: "src/xiaoyi.ts",
-    "cli/main": "src/cli/main.ts",
+    client: "src/client.ts",
+    express: "src/express.ts",
+    xiaoyi: "src/features/xiaoyi/index.ts",
+    "cli/main": "src/cli.ts",
     // Threads start with a file of their own.
-    "agents/isolate/thread": "src/agents/isolate/thread.ts",
-    "server/watchdog-thread": "src/server/watchdog-thread.ts",
-    "store/sqlite/thread/write-thread": "src/store/sqlite/thread/write-thread.ts",
+    "core/agents/isolate/thread": "src/core/agents/isolate/thread.ts",
+    "core/server/watchdog-thread": "src/core/server/watchdog-thread.ts",
+    "core/store/sqlite/thread/write-thread": "src/core/store/sqlite/thread/write-thread.ts",
   },
   format: "esm",
   platform: "node",

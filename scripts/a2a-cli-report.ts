@@ -6,8 +6,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { CLI_ERROR_EXITS } from "../src/cli/errors.ts";
-import { packageVersion } from "../src/cli/version.ts";
+import { CLI_ERROR_EXITS } from "../src/core/cli/errors.ts";
+import { packageVersion } from "../src/core/cli/version.ts";
 import { DEFAULTS, REQUIREMENTS, type Requirement, SPECIFICATION } from "../test/a2a-cli/requirements.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -27,7 +27,7 @@ export interface Citation {
 
 const CITING_TITLE = /"\[(A2ACLI_[A-Z0-9_, ]+)\] ([^"\n]+)"/g;
 
-export function findCitations(folders: readonly string[] = ["src/cli", "test"]): readonly Citation[] {
+export function findCitations(folders: readonly string[] = ["src", "test"]): readonly Citation[] {
   const files = folders.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((name) => join(root, folder, name)),
   );

@@ -1,9 +1,9 @@
 import type { Argument, Command, Option } from "commander";
-import { AGENT_OPTIONS_HEADING, examplesOf } from "../src/cli/declare-options.ts";
-import { EXIT } from "../src/cli/errors.ts";
-import { createOutput } from "../src/cli/output.ts";
-import { createProgram } from "../src/cli/program.ts";
-import { longFlag, SETTING_NAMES, SETTINGS, variableName } from "../src/cli/settings/definitions.ts";
+import { AGENT_OPTIONS_HEADING, examplesOf } from "../src/core/cli/declare-options.ts";
+import { EXIT } from "../src/core/cli/errors.ts";
+import { createOutput } from "../src/core/cli/output.ts";
+import { createProgram } from "../src/core/cli/program.ts";
+import { longFlag, SETTING_NAMES, SETTINGS, variableName } from "../src/core/cli/settings/definitions.ts";
 
 /** The CLI page, generated from the commands so that it cannot become outdated. */
 export function cliPage(): string {

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { NETWORKS } from "../src/channels/networks.ts";
-import { parseConfig } from "../src/server/config/load.ts";
-import { UNAVAILABLE_KEYS } from "../src/server/config/problems.ts";
-import { AGENT_KINDS, configSchema } from "../src/server/config/schema.ts";
+import { parseConfig } from "../src/core/server/config/load.ts";
+import { UNAVAILABLE_KEYS } from "../src/core/server/config/problems.ts";
+import { AGENT_KINDS, configSchema } from "../src/core/server/config/schema.ts";
+import { NETWORKS } from "../src/features/chat/networks/networks.ts";
 
 /** The subset of JSON Schema that the configuration uses. */
 export interface JsonSchema {

@@ -1,5 +1,5 @@
-import type { Abilities, Dialect } from "../src/dialects/contract.ts";
-import type { LossRule } from "../src/model/loss.ts";
+import type { Abilities, Dialect } from "../src/core/dialects/contract.ts";
+import type { LossRule } from "../src/core/model/loss.ts";
 
 const PLACE = { base: "B", rpc: "host:port", name: "NAME", isDefault: true };
 

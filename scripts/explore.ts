@@ -10,10 +10,10 @@ const USUAL = [
   "test/faults",
   "test/hostile",
   "test/hostile-secrets",
-  "src/dialects",
-  "src/engine",
-  "src/store",
-  "src/client",
+  "src/core/dialects",
+  "src/core/engine",
+  "src/core/store",
+  "src/core/client",
 ];
 const USAGE = `Usage: npm run explore -- [--seed <number>] [paths of tests]
        npm run explore -- attacks [--help] [names of attacks]`;

@@ -24,9 +24,9 @@ import {
   FieldDescriptorProto_Label as Label,
   FieldDescriptorProto_Type as Type,
 } from "@bufbuild/protobuf/wkt";
-import { PROTO_FILE as A2A_V1 } from "../src/dialects/a2a-v1/proto/grpc-service.ts";
-import { PROTO_FILE as A2A_V03 } from "../src/dialects/a2a-v03/proto/grpc-service.ts";
-import type { ProtoTables } from "../src/dialects/shared/proto/json-codec.ts";
+import { PROTO_FILE as A2A_V1 } from "../src/core/dialects/a2a-v1/proto/grpc-service.ts";
+import { PROTO_FILE as A2A_V03 } from "../src/core/dialects/a2a-v03/proto/grpc-service.ts";
+import type { ProtoTables } from "../src/core/dialects/shared/proto/json-codec.ts";
 import {
   camelCase,
   type Field,
@@ -34,17 +34,17 @@ import {
   importsOf,
   type ProtoFile,
   WELL_KNOWN,
-} from "../src/dialects/shared/proto/proto-file.ts";
-import { HEALTH_TABLES } from "../src/server/grpc/services/health.ts";
-import { REFLECTION_TABLES } from "../src/server/grpc/services/reflection.ts";
+} from "../src/core/dialects/shared/proto/proto-file.ts";
+import { HEALTH_TABLES } from "../src/core/server/grpc/services/health.ts";
+import { REFLECTION_TABLES } from "../src/core/server/grpc/services/reflection.ts";
 
 /** Paths are relative to the root of the repository. */
 export function descriptorFiles(): readonly [path: string, content: string][] {
   return [
-    ["src/dialects/a2a-v1/proto/descriptor.generated.ts", generatedFile([toDescriptor(A2A_V1)])],
-    ["src/dialects/a2a-v03/proto/descriptor.generated.ts", generatedFile([toDescriptor(A2A_V03)])],
+    ["src/core/dialects/a2a-v1/proto/descriptor.generated.ts", generatedFile([toDescriptor(A2A_V1)])],
+    ["src/core/dialects/a2a-v03/proto/descriptor.generated.ts", generatedFile([toDescriptor(A2A_V03)])],
     [
-      "src/server/grpc/services/descriptors.generated.ts",
+      "src/core/server/grpc/services/descriptors.generated.ts",
       generatedFile([...WELL_KNOWN_FILES, healthFile(), reflectionFile("v1"), reflectionFile("v1alpha")]),
     ],
   ];

@@ -1,9 +1,9 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { NO_METER, SILENT_LOG } from "../src/model/ports.ts";
-import { systemTools } from "../src/server/clock-and-ids.ts";
-import { createDialects } from "../src/server/dialects.ts";
+import { NO_METER, SILENT_LOG } from "../src/core/model/ports.ts";
+import { systemTools } from "../src/core/server/clock-and-ids.ts";
+import { createDialects } from "../src/core/server/dialects.ts";
 import { renderBridges } from "../test/bridge/table.ts";
 import { conformancePage } from "../test/conformance/comparison.ts";
 import { renderMatrix } from "../test/interop/matrix.ts";

@@ -14,63 +14,63 @@ const SECTIONS: readonly Section[] = [
   {
     title: "defineAgent(definition)",
     introduction: "What an agent is. Returns an `Agent` for `serve`, or for the default export of a module.",
-    file: "src/agents/define.ts",
+    file: "src/core/agents/define.ts",
     type: "AgentDefinition",
   },
   {
     title: "turn",
     introduction: "The argument of `run`: one message, and the functions that make the events to yield.",
-    file: "src/agents/turn.ts",
+    file: "src/core/agents/turn.ts",
     type: "AgentTurn",
   },
   {
     title: "serve(options)",
     introduction:
       "Starts a server. `createHandler(options)` and `dragoman(options)` of `dragoman/express` take the same options; they require `publicUrl`, and `host`, `port`, `grpcPort`, `path` and `tls` have no meaning there.",
-    file: "src/server/options.ts",
+    file: "src/core/server/options.ts",
     type: "ServeOptions",
   },
   {
     title: "options.limits",
     introduction: "All are optional; defaults are in [configuration.md](configuration.md#limits). Sizes in bytes.",
-    file: "src/server/options.ts",
+    file: "src/core/server/options.ts",
     type: "ServeLimitOptions",
   },
   {
     title: "options.times",
     introduction: "All are optional and in milliseconds.",
-    file: "src/server/options.ts",
+    file: "src/core/server/options.ts",
     type: "ServeTimeOptions",
   },
   {
     title: "options.auth",
     introduction: "As `auth` in [configuration.md](configuration.md#auth), with times in milliseconds.",
-    file: "src/auth/verify/create-authenticator.ts",
+    file: "src/core/auth/verify/create-authenticator.ts",
     type: "AuthOptions",
   },
   {
     title: "server",
     introduction: "What `serve` resolves to.",
-    file: "src/server/serve.ts",
+    file: "src/core/server/serve.ts",
     type: "DragomanServer",
   },
   {
     title: "connect(target, options)",
     introduction:
       "From `dragoman/client`. `target` is a host, a base URL, the URL of a card, a file, or a card. Resolves to a `RemoteAgent`.",
-    file: "src/client/options.ts",
+    file: "src/core/client/options.ts",
     type: "ConnectOptions",
   },
   {
     title: "agent",
     introduction: "What `connect` resolves to.",
-    file: "src/client/options.ts",
+    file: "src/core/client/options.ts",
     type: "RemoteAgent",
   },
   {
     title: "Options of a call",
     introduction: "The last argument of every method of `agent`.",
-    file: "src/client/options.ts",
+    file: "src/core/client/options.ts",
     type: "CallOptions",
   },
 ];

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { parseWorkflow } from "../src/workflow/load.ts";
-import { fileSchema, TARGETS } from "../src/workflow/schema.ts";
+import { parseWorkflow } from "../src/features/workflow/definition/load.ts";
+import { fileSchema, TARGETS } from "../src/features/workflow/definition/schema.ts";
 import { type JsonSchema, type Row, rowsOf, tableOf } from "./config-docs.ts";
 
 /** The schema for editors. What a step may call is one of several, and a workflow may be a step of another. */

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { connect, type Message, type SendOutcome, type Task } from "../src/client/index.ts";
+import { connect, type Message, type SendOutcome, type Task } from "../src/client.ts";
 import { CLI, cleanEnvironment, ROOT, runProgram, type ServedProcess, serveConfig } from "./built/cli.ts";
 import { typeErrors } from "./built/project.ts";
 import { blocksOf } from "./readme/blocks.ts";

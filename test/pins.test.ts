@@ -5,29 +5,29 @@
 
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { BUILTIN_AGENTS } from "../src/agents/builtin.ts";
-import { BUILTIN_NAMES } from "../src/agents/builtin-names.ts";
-import { CLI_ERROR_EXITS, EXIT, toFailure } from "../src/cli/errors.ts";
-import { CONNECTION_ERROR_CODES, ConnectionError } from "../src/client/errors.ts";
-import * as client from "../src/client/index.ts";
-import { METHODS } from "../src/dialects/a2a-v1/decode.ts";
-import { ERRORS } from "../src/dialects/a2a-v1/errors.ts";
-import { matchRoute } from "../src/dialects/a2a-v1/http-routes.ts";
-import { XIAOYI_EXTENSION } from "../src/dialects/xiaoyi/metadata.ts";
-import { DEFAULT_LIMITS, DEFAULT_TIMES } from "../src/engine/options.ts";
+import * as client from "../src/client.ts";
+import { BUILTIN_AGENTS } from "../src/core/agents/builtin.ts";
+import { BUILTIN_NAMES } from "../src/core/agents/builtin-names.ts";
+import { CLI_ERROR_EXITS, EXIT, toFailure } from "../src/core/cli/errors.ts";
+import { CONNECTION_ERROR_CODES, ConnectionError } from "../src/core/client/errors.ts";
+import { METHODS } from "../src/core/dialects/a2a-v1/decode.ts";
+import { ERRORS } from "../src/core/dialects/a2a-v1/errors.ts";
+import { matchRoute } from "../src/core/dialects/a2a-v1/http-routes.ts";
+import { DEFAULT_LIMITS, DEFAULT_TIMES } from "../src/core/engine/options.ts";
+import type { AgentCard } from "../src/core/model/card.ts";
+import { ERROR_CODES } from "../src/core/model/errors.ts";
+import { EXTENSIONS } from "../src/core/model/extensions.ts";
+import { NO_METER, SILENT_LOG } from "../src/core/model/ports.ts";
+import { TASK_STATES, type Task } from "../src/core/model/task.ts";
+import { systemTools } from "../src/core/server/clock-and-ids.ts";
+import { createDialects } from "../src/core/server/dialects.ts";
+import { createCors } from "../src/core/server/http/cors.ts";
+import { DEFAULT_SERVE_LIMITS, DEFAULT_SERVE_TIMES } from "../src/core/server/options.ts";
+import { createHandler, type WebHandler } from "../src/core/server/web-handler.ts";
+import * as express from "../src/express.ts";
+import * as xiaoyi from "../src/features/xiaoyi/index.ts";
+import { XIAOYI_EXTENSION } from "../src/features/xiaoyi/shared/metadata.ts";
 import * as main from "../src/index.ts";
-import type { AgentCard } from "../src/model/card.ts";
-import { ERROR_CODES } from "../src/model/errors.ts";
-import { EXTENSIONS } from "../src/model/extensions.ts";
-import { NO_METER, SILENT_LOG } from "../src/model/ports.ts";
-import { TASK_STATES, type Task } from "../src/model/task.ts";
-import { systemTools } from "../src/server/clock-and-ids.ts";
-import { createDialects } from "../src/server/dialects.ts";
-import * as express from "../src/server/express.ts";
-import { createCors } from "../src/server/http/cors.ts";
-import { DEFAULT_SERVE_LIMITS, DEFAULT_SERVE_TIMES } from "../src/server/options.ts";
-import { createHandler, type WebHandler } from "../src/server/web-handler.ts";
-import * as xiaoyi from "../src/xiaoyi.ts";
 
 const DIALECTS = createDialects({ ...systemTools, log: SILENT_LOG, meter: NO_METER }, { agents: {} });
 const manifest = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
@@ -41,8 +41,8 @@ describe("the package", () => {
     expect(manifest.bin).toEqual({ dragoman: "dist/cli/main.js" });
     expect(manifest.exports).toEqual({
       ".": { types: "./dist/index.d.ts", default: "./dist/index.js" },
-      "./client": { types: "./dist/client/index.d.ts", default: "./dist/client/index.js" },
-      "./express": { types: "./dist/server/express.d.ts", default: "./dist/server/express.js" },
+      "./client": { types: "./dist/client.d.ts", default: "./dist/client.js" },
+      "./express": { types: "./dist/express.d.ts", default: "./dist/express.js" },
       "./xiaoyi": { types: "./dist/xiaoyi.d.ts", default: "./dist/xiaoyi.js" },
       "./package.json": "./package.json",
     });

@@ -62,21 +62,12 @@ const PROMISED: ReadonlySet<string> = new Set([
 
 /** Folders of `src` whose names, comments and READMEs are held to it as well. */
 const CLEAN: readonly string[] = [
-  "agents",
-  "auth",
-  "cli",
-  "client",
-  "conformance",
-  "dialects",
-  "engine",
-  "model",
-  "server",
-  "simulator",
-  "store",
-  "wire",
-  "workflow",
-  "writers",
-  "yaml",
+  ...["agents", "auth", "cli", "client", "dialects", "engine", "model", "server", "store", "wire", "yaml"].map(
+    (part) => `core/${part}`,
+  ),
+  ...["chat/a2a-lite", "conformance", "cluster", "gateway", "llm", "workflow", "writers", "xiaoyi"].map(
+    (part) => `features/${part}`,
+  ),
 ];
 
 const PAGES = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md", "test/README.md"];

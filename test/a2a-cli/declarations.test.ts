@@ -2,9 +2,9 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { startTestAgent, type TestAgent, task } from "../../src/cli/testing/agent-server.ts";
-import { runInProcess } from "../../src/cli/testing/run-in-process.ts";
-import type { JsonObject } from "../../src/model/json.ts";
+import { startTestAgent, type TestAgent, task } from "../../src/core/cli/testing/agent-server.ts";
+import { runInProcess } from "../../src/core/cli/testing/run-in-process.ts";
+import type { JsonObject } from "../../src/core/model/json.ts";
 import { closeLater, createFolder } from "../support/lifecycle.ts";
 
 let agent: TestAgent;

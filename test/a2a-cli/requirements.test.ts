@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { findCitations, toResults, yamlReport } from "../../scripts/a2a-cli-report.ts";
-import { CLI_ERROR_EXITS } from "../../src/cli/errors.ts";
+import { CLI_ERROR_EXITS } from "../../src/core/cli/errors.ts";
 import { REQUIREMENTS } from "./requirements.ts";
 
 const citations = findCitations();

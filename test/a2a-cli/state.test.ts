@@ -2,13 +2,19 @@
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { pollTask } from "../../src/cli/session/follow.ts";
-import type { Session } from "../../src/cli/session/session.ts";
-import { startTestAgent, statusUpdate, type TestAgent, task, textChunk } from "../../src/cli/testing/agent-server.ts";
-import { runCli, startCli, stopAll } from "../../src/cli/testing/run-cli.ts";
-import { runInProcess } from "../../src/cli/testing/run-in-process.ts";
-import { packageVersion } from "../../src/cli/version.ts";
-import type { RemoteAgent } from "../../src/client/options.ts";
+import { pollTask } from "../../src/core/cli/session/follow.ts";
+import type { Session } from "../../src/core/cli/session/session.ts";
+import {
+  startTestAgent,
+  statusUpdate,
+  type TestAgent,
+  task,
+  textChunk,
+} from "../../src/core/cli/testing/agent-server.ts";
+import { runCli, startCli, stopAll } from "../../src/core/cli/testing/run-cli.ts";
+import { runInProcess } from "../../src/core/cli/testing/run-in-process.ts";
+import { packageVersion } from "../../src/core/cli/version.ts";
+import type { RemoteAgent } from "../../src/core/client/options.ts";
 import { closeLater, createFolder } from "../support/lifecycle.ts";
 
 let agent: TestAgent;

@@ -4,20 +4,78 @@ export interface Manifest {
   readonly dependencies: readonly string[];
 }
 
+interface Rule {
+  readonly from: readonly string[];
+  readonly packages: readonly string[];
+}
+
 /**
- * What the product code of each top folder may import from the others, and which packages. `store/contract.ts` stands
- * for that one file. A folder that is not listed is a violation: whoever adds one decides where it belongs.
+ * What the product code of each part of the core may import from the others, and which packages. `core/store/contract.ts`
+ * stands for that one file. A part that is not listed is a violation: whoever adds one decides where it belongs.
  */
-const FOLDERS: Readonly<Record<string, { readonly from: readonly string[]; readonly packages: readonly string[] }>> = {
-  model: { from: [], packages: [] },
-  wire: { from: ["model"], packages: ["node:", "ws"] },
-  dialects: { from: ["model", "wire"], packages: ["node:"] },
+const CORE: Readonly<Record<string, Rule>> = {
+  "core/model": { from: [], packages: [] },
+  "core/wire": { from: ["core/model"], packages: ["node:", "ws"] },
+  "core/dialects": { from: ["core/model", "core/wire"], packages: ["node:"] },
+  "core/auth": {
+    from: ["core/model", "core/wire"],
+    packages: ["node:", "jose", "undici", "ipaddr.js", "openid-client"],
+  },
+  "core/store": { from: ["core/model", "features"], packages: ["node:", "libsql"] },
+  "core/engine": { from: ["core/model", "core/store/contract.ts"], packages: ["node:"] },
+  "core/client": {
+    from: ["core/model", "core/wire", "core/dialects", "core/auth", "features"],
+    packages: ["node:", "@grpc/grpc-js"],
+  },
+  "core/yaml": { from: ["core/model"], packages: ["yaml", "zod"] },
+  "core/agents": {
+    from: ["core/model", "core/engine", "core/client", "features"],
+    packages: ["node:", "jiti", "zod"],
+  },
+  "core/server": {
+    from: [
+      "core/model",
+      "core/wire",
+      "core/auth",
+      "core/dialects",
+      "core/store",
+      "core/engine",
+      "core/client",
+      "core/yaml",
+      "core/agents",
+      "features",
+    ],
+    packages: ["node:", "uuid", "zod", "pino", "pino-pretty"],
+  },
+  "core/cli": {
+    from: [
+      "core/model",
+      "core/wire",
+      "core/dialects",
+      "core/store",
+      "core/engine",
+      "core/client",
+      "core/yaml",
+      "core/agents",
+      "core/server",
+      "core/auth",
+      "features",
+    ],
+    packages: ["node:", "commander", "@clack/prompts", "picocolors", "zod", "yaml"],
+  },
+};
+
+/** A feature may import the core, and features that it requires. */
+const FEATURES: Readonly<Record<string, Rule>> = {
   // Libraries of networks are optional peers, loaded when a channel is opened.
-  channels: {
-    from: ["model", "wire"],
+  "features/chat": {
+    from: ["core", "features/gateway"],
     packages: [
       "node:",
       "zod",
+      "commander",
+      "@clack/prompts",
+      "picocolors",
       "@larksuiteoapi/node-sdk",
       "@slack/socket-mode",
       "@slack/web-api",
@@ -30,88 +88,72 @@ const FOLDERS: Readonly<Record<string, { readonly from: readonly string[]; reado
       "mqtt",
     ],
   },
-  auth: { from: ["model", "wire"], packages: ["node:", "jose", "undici", "ipaddr.js", "openid-client"] },
-  store: { from: ["model"], packages: ["node:", "libsql", "pg"] },
-  engine: { from: ["model", "store/contract.ts"], packages: ["node:"] },
-  // Chat networks only where dialects are named, and only if a participant of one is called.
-  client: { from: ["model", "wire", "dialects", "auth", "channels/networks.ts"], packages: ["node:", "@grpc/grpc-js"] },
-  writers: { from: [], packages: [] },
-  yaml: { from: ["model"], packages: ["yaml", "zod"] },
-  workflow: { from: ["model", "yaml"], packages: ["node:", "zod", "@cfworker/json-schema"] },
-  // Of the wire only the reader of server-sent events, which language models send.
-  agents: {
-    from: ["model", "wire/sse.ts", "engine", "client", "workflow", "writers"],
-    packages: ["node:", "jiti", "zod"],
-  },
-  // Of the conformance suite only what examines a card.
-  registry: {
-    from: ["model", "wire", "auth", "client", "conformance/check.ts", "conformance/checks/card.ts"],
-    packages: ["node:"],
-  },
-  server: {
-    from: [
-      "model",
-      "wire",
-      "channels",
-      "auth",
-      "dialects",
-      "store",
-      "engine",
-      "client",
-      "yaml",
-      "workflow",
-      "agents",
-      "registry",
-    ],
-    packages: ["node:", "uuid", "zod", "pino", "pino-pretty"],
-  },
+  "features/cluster": { from: ["core"], packages: ["node:", "pg", "zod", "commander", "picocolors"] },
   // It judges servers from outside, so that nothing of ours may help it to understand them. Carriers only bring bytes.
-  conformance: {
-    from: ["model", "wire", "client/transport/grpc-carrier.ts", "client/transport/grpc-channels.ts"],
+  "features/conformance": {
+    from: [
+      "core/model",
+      "core/wire",
+      "core/client/transport/grpc-carrier.ts",
+      "core/client/transport/grpc-channels.ts",
+    ],
     packages: ["node:"],
+  },
+  "features/conformance/cli": {
+    from: ["core", "features/conformance"],
+    packages: ["node:", "commander", "picocolors"],
+  },
+  "features/gateway": { from: ["core", "features/registry", "features/chat"], packages: ["node:", "zod"] },
+  "features/llm": { from: ["core", "features/writers"], packages: ["node:", "zod"] },
+  // Of the conformance suite only what examines a card.
+  "features/registry": {
+    from: ["core", "features/conformance", "features/gateway"],
+    packages: ["node:", "zod", "commander", "picocolors"],
+  },
+  "features/workflow": {
+    from: ["core", "features/gateway", "features/registry"],
+    packages: ["node:", "zod", "commander", "picocolors", "@cfworker/json-schema"],
+  },
+  "features/writers": { from: ["core"], packages: ["node:"] },
+  "features/xiaoyi": {
+    from: ["core", "features/xiaoyi/simulator"],
+    packages: ["node:", "zod", "commander", "picocolors", "yaml"],
   },
   // It plays somebody else's platform, so that a misunderstanding in our dialects is not repeated here.
-  simulator: { from: ["model", "wire"], packages: ["node:", "ws"] },
-  cli: {
-    from: [
-      "model",
-      "wire",
-      "channels",
-      "dialects",
-      "store",
-      "engine",
-      "client",
-      "yaml",
-      "workflow",
-      "agents",
-      "server",
-      "conformance",
-      "simulator",
-      "auth",
-    ],
-    packages: ["node:", "commander", "@clack/prompts", "picocolors", "zod", "yaml"],
-  },
-  "index.ts": { from: ["model", "auth", "engine", "workflow", "agents", "client", "server"], packages: [] },
-  // A door for agent authors, like index.ts.
-  "xiaoyi.ts": { from: ["model", "dialects"], packages: [] },
+  "features/xiaoyi/simulator": { from: ["core/model", "core/wire"], packages: ["node:", "ws"] },
 };
 
-/** Those that may name an implementation. */
-const COMPOSITION_ROOTS: readonly string[] = ["server", "client", "cli", "index.ts", "xiaoyi.ts"];
-/** The client names dialects in one file. */
-const CLIENT_ROSTER = "client/dialects.ts";
-/** The command line's own way to stdout and stderr. */
-const CLI_OUTPUT = "cli/output.ts";
+const RULES: Readonly<Record<string, Rule>> = { ...CORE, ...FEATURES };
 
-const WITHOUT_AMBIENT: readonly string[] = ["engine", "dialects", "simulator"];
+/** Parts of features with a rule of their own. */
+const PARTS: readonly string[] = ["features/conformance/cli", "features/xiaoyi/simulator"];
+
+/** The doors of the package and the list of features: they may name all of it. */
+const ENTRY_RULE: Rule = { from: ["core", "features"], packages: ["node:"] };
+
+/** Those that may name an implementation. */
+const COMPOSITION_ROOTS: readonly string[] = ["core/server", "core/client", "core/cli", "features/conformance/cli"];
+/** The client names dialects in one file. */
+const CLIENT_ROSTER = "core/client/dialects.ts";
+/** The command line's own way to stdout and stderr. */
+const CLI_OUTPUT = "core/cli/output.ts";
+
+const WITHOUT_AMBIENT: readonly string[] = [
+  "core/engine/",
+  "core/dialects/",
+  "features/chat/a2a-lite/",
+  "features/xiaoyi/shared/",
+  "features/xiaoyi/http/",
+  "features/xiaoyi/link/",
+  "features/xiaoyi/simulator/",
+];
 const LONGEST_FILE = 400;
 const LONGEST_TEST = 600;
 
 /** All that is wrong with the tree, one line each; `folders` are the top folders and whether each has a README. */
 export function violationsOf(files: readonly Parsed[], manifest: Manifest): string[] {
   const product = files.filter(({ path }) => !isTestSupport(path));
-  const folders = [...new Set(product.flatMap(({ path }) => dialectOf(path) ?? []))];
-  const dialects = folders.filter((folder) => !folders.some((other) => isFamilyOf(folder, other)));
+  const dialects = [...new Set(product.flatMap(({ path }) => dialectOf(path) ?? []))];
   return [
     ...product.flatMap((file) => file.imports.flatMap((one) => importViolations(file, one, manifest))),
     ...product.flatMap((file) => namingViolations(file, dialects)),
@@ -124,7 +166,9 @@ export function violationsOf(files: readonly Parsed[], manifest: Manifest): stri
 }
 
 export function foldersWithoutReadme(paths: readonly string[], readmes: ReadonlySet<string>): string[] {
-  const folders = new Set(paths.filter((path) => path.includes("/")).map(topOf));
+  const folders = new Set(
+    paths.filter((path) => path.includes("/")).map((path) => path.split("/").slice(0, 2).join("/")),
+  );
   return [...folders].filter((folder) => !readmes.has(folder)).map((folder) => `${folder}: has no README.md`);
 }
 
@@ -139,18 +183,14 @@ export function isTestSupport(path: string): boolean {
 }
 
 function importViolations({ path }: Parsed, { specifier, target }: Import, manifest: Manifest): string[] {
-  const top = topOf(path);
-  const allowed = FOLDERS[top];
+  const top = partOf(path);
+  const allowed = path.includes("/") ? RULES[top] : ENTRY_RULE;
   if (allowed === undefined) return [`${path}: the folder ${top} has no place in the rule`];
   if (target === undefined) return packageViolations(path, specifier, allowed.packages, manifest);
   if (isTestSupport(target)) return [`${path}: imports ${target}, which is for tests`];
-  const goal = topOf(target);
-  if (goal !== top && !allowed.from.includes(goal) && !allowed.from.includes(target)) {
-    return [`${path}: ${top} must not import ${target}`];
-  }
-  if (top === "client" && goal === "channels" && path !== CLIENT_ROSTER) {
-    return [`${path}: only ${CLIENT_ROSTER} names chat networks`];
-  }
+  const goal = partOf(target);
+  const isAllowed = allowed.from.some((from) => target === from || goal === from || target.startsWith(`${from}/`));
+  if (goal !== top && !isAllowed) return [`${path}: ${top} must not import ${target}`];
   return dialectImportViolations(path, target);
 }
 
@@ -158,10 +198,12 @@ function dialectImportViolations(path: string, target: string): string[] {
   const named = dialectOf(target);
   const own = dialectOf(path);
   if (named === undefined || named === own) return [];
-  if (own !== undefined && isFamilyOf(named, own)) return [];
-  if (topOf(path) === "dialects") return [`${path}: a dialect must not import another (${target})`];
-  if (topOf(path) === "client" && path !== CLIENT_ROSTER) return [`${path}: only ${CLIENT_ROSTER} names dialects`];
-  return COMPOSITION_ROOTS.includes(topOf(path)) ? [] : [`${path}: must not import the dialect ${named}`];
+  if (partOf(path) === "core/dialects") return [`${path}: a dialect must not import another (${target})`];
+  if (partOf(path) === "core/client" && path !== CLIENT_ROSTER)
+    return [`${path}: only ${CLIENT_ROSTER} names dialects`];
+  return COMPOSITION_ROOTS.includes(partOf(path)) || !path.includes("/")
+    ? []
+    : [`${path}: must not import the dialect ${named}`];
 }
 
 function packageViolations(path: string, specifier: string, allowed: readonly string[], manifest: Manifest): string[] {
@@ -172,25 +214,27 @@ function packageViolations(path: string, specifier: string, allowed: readonly st
     .split("/")
     .slice(0, specifier.startsWith("@") ? 2 : 1)
     .join("/");
-  if (!allowed.includes(name)) return [`${path}: ${topOf(path)} must not import the package ${name}`];
+  if (!allowed.includes(name)) return [`${path}: ${partOf(path)} must not import the package ${name}`];
   return manifest.dependencies.includes(name) ? [] : [`${path}: ${name} is not a dependency of the package`];
 }
 
 /** A dialect's name in the core would be a decision by name where one by ability belongs. */
 function namingViolations(file: Parsed, dialects: readonly string[]): string[] {
-  if (COMPOSITION_ROOTS.includes(topOf(file.path))) return [];
+  if (isRoot(file.path)) return [];
   const own = dialectOf(file.path);
   return dialects
     .filter((name) => name !== own && file.literals.some((literal) => mentions(literal, name)))
     .map((name) => `${file.path}: names the dialect ${name}`);
 }
 
+const isRoot = (path: string): boolean => COMPOSITION_ROOTS.includes(partOf(path)) || !path.includes("/");
+
 function mentions(literal: string, name: string): boolean {
   return literal === name || literal.split("/").includes(name);
 }
 
 function ambientViolations({ path, ambient }: Parsed): string[] {
-  const banned = WITHOUT_AMBIENT.includes(topOf(path))
+  const banned = WITHOUT_AMBIENT.some((folder) => path.startsWith(folder))
     ? [...ambient]
     : [...ambient].filter((name) => name === "console");
   if (path === CLI_OUTPUT) return [];
@@ -225,10 +269,10 @@ function fileGraph(files: readonly Parsed[]): Graph {
 function folderGraph(files: readonly Parsed[]): Graph {
   const graph = new Map<string, Set<string>>();
   for (const { path, imports } of files) {
-    const goals = graph.get(topOf(path)) ?? new Set<string>();
-    graph.set(topOf(path), goals);
+    const goals = graph.get(partOf(path)) ?? new Set<string>();
+    graph.set(partOf(path), goals);
     for (const { target } of imports)
-      if (target !== undefined && topOf(target) !== topOf(path)) goals.add(topOf(target));
+      if (target?.startsWith("core/") && partOf(target) !== partOf(path)) goals.add(partOf(target));
   }
   return graph;
 }
@@ -251,16 +295,13 @@ function cycles(graph: Graph): string[] {
   return found;
 }
 
-function topOf(path: string): string {
-  return path.split("/")[0] as string;
+/** `core/engine`, `features/chat`; the file itself at the top. */
+function partOf(path: string): string {
+  return PARTS.find((part) => path.startsWith(`${part}/`)) ?? path.split("/").slice(0, 2).join("/");
 }
 
-/** `dialects/<family>/` is the vocabulary that the dialects `<family>-…` share, and no dialect itself. */
-function isFamilyOf(family: string, dialect: string): boolean {
-  return dialect.startsWith(`${family}-`);
-}
-
+/** Of the dialects of the core: those of a feature are nowhere else. */
 function dialectOf(path: string): string | undefined {
-  const [top, folder, file] = path.split("/");
-  return top === "dialects" && file !== undefined && folder !== "shared" ? folder : undefined;
+  const [, name] = /^core\/dialects\/([^/]+)\/./.exec(path) ?? [];
+  return name === "shared" ? undefined : name;
 }

@@ -1,12 +1,12 @@
 /** The article chain of four servers: what its callers see, and what the description of the original says it lacks. */
 import { describe, expect, it } from "vitest";
-import { waitForAbort } from "../../src/agents/tck.ts";
+import { systemClock } from "../../src/core/server/clock-and-ids.ts";
+import { createDeferred } from "../../src/core/wire/link.ts";
+import { CHINESE_GENRES } from "../../src/features/writers/fixtures/genres-chinese.ts";
+import { ENGLISH_GENRES } from "../../src/features/writers/fixtures/genres-english.ts";
+import { waitForAbort } from "../../src/features/writers/tck.ts";
+import { createSimulator, seededRandom } from "../../src/features/xiaoyi/simulator/index.ts";
 import { defineAgent } from "../../src/index.ts";
-import { systemClock } from "../../src/server/clock-and-ids.ts";
-import { createSimulator, seededRandom } from "../../src/simulator/index.ts";
-import { createDeferred } from "../../src/wire/link.ts";
-import { CHINESE_GENRES } from "../../src/writers/fixtures/genres-chinese.ts";
-import { ENGLISH_GENRES } from "../../src/writers/fixtures/genres-english.ts";
 import { Receiver } from "../push/receiver.ts";
 import { BINDINGS } from "../support/bindings.ts";
 import { closeLater, freePort } from "../support/lifecycle.ts";

@@ -1,9 +1,9 @@
 /** The configurations of examples/article-chain, served in this process on free ports and from memory. */
 import { join } from "node:path";
-import type { Agent } from "../../src/engine/agent.ts";
-import { buildAgents, loadConfig } from "../../src/server/config/index.ts";
-import type { DragomanServer, ServeOptions } from "../../src/server/serve.ts";
-import { toServeOptions } from "../../src/server/start.ts";
+import type { Agent } from "../../src/core/engine/agent.ts";
+import { buildAgents, loadConfig } from "../../src/core/server/config/index.ts";
+import type { DragomanServer, ServeOptions } from "../../src/core/server/serve.ts";
+import { toServeOptions } from "../../src/core/server/start.ts";
 import { ROOT } from "../built/cli.ts";
 import { startServer } from "../support/lifecycle.ts";
 import { sendRaw } from "../support/raw-http.ts";

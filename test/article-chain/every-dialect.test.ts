@@ -1,6 +1,6 @@
 /** What `npm start` serves: the article workflow, called in every dialect, without a network or a key. */
 import { describe, expect, it } from "vitest";
-import { connect } from "../../src/client/index.ts";
+import { connect } from "../../src/client.ts";
 import { serveFile, TOPICS } from "./chain.ts";
 
 const KEYS = { ak: "access-key", sk: "secret-key" };

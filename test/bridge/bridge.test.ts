@@ -3,11 +3,11 @@
  * agent itself, but for losses that the callee's dialect declares and that were reported meanwhile.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Loss } from "../../src/model/loss.ts";
-import { type Log, SILENT_LOG } from "../../src/model/ports.ts";
-import type { DragomanServer, ServeOptions } from "../../src/server/serve.ts";
-import { createDialInAgent } from "../../src/server/xiaoyi/dial-in-agent.ts";
-import type { Simulator } from "../../src/simulator/index.ts";
+import type { Loss } from "../../src/core/model/loss.ts";
+import { type Log, SILENT_LOG } from "../../src/core/model/ports.ts";
+import type { DragomanServer, ServeOptions } from "../../src/core/server/serve.ts";
+import { createDialInAgent } from "../../src/features/xiaoyi/server/dial-in-agent.ts";
+import type { Simulator } from "../../src/features/xiaoyi/simulator/index.ts";
 import { linkUrl } from "../dial-in/raw-agent.ts";
 import { KEYS, startGateway, startUpstream, UPSTREAMS } from "../support/gateway.ts";
 import { startServer } from "../support/lifecycle.ts";

@@ -1,10 +1,10 @@
 /** What declared losses do to what a caller sees: nothing else may differ between a bridge and a direct call. */
 import { isDeepStrictEqual } from "node:util";
-import { LEGACY_LOSSES } from "../../src/dialects/shared/legacy/losses.ts";
-import { phoneText } from "../../src/dialects/xiaoyi/phone-texts.ts";
-import { LOSSES as XIAOYI } from "../../src/dialects/xiaoyi-http/losses.ts";
-import type { Loss, LossRule } from "../../src/model/loss.ts";
-import type { Part } from "../../src/model/message.ts";
+import { LEGACY_LOSSES } from "../../src/core/dialects/shared/legacy/losses.ts";
+import type { Loss, LossRule } from "../../src/core/model/loss.ts";
+import type { Part } from "../../src/core/model/message.ts";
+import { LOSSES as XIAOYI } from "../../src/features/xiaoyi/http/losses.ts";
+import { phoneText } from "../../src/features/xiaoyi/shared/phone-texts.ts";
 import type { Observed, Seen, SeenArtifact } from "./scenarios.ts";
 
 interface DeclaredLoss {

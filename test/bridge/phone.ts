@@ -1,11 +1,11 @@
 /** A phone of the Xiaoyi platform as a caller: it talks to an agent of a server that is connected by the link. */
-import { toRequest } from "../../src/client/content.ts";
-import type { ClientEvent, RemoteAgent } from "../../src/client/options.ts";
-import type { Fields } from "../../src/model/json.ts";
-import { type Part, textOf } from "../../src/model/message.ts";
-import type { Task, TaskState } from "../../src/model/task.ts";
-import { systemClock } from "../../src/server/clock-and-ids.ts";
-import { createSimulator, type Simulator, seededRandom } from "../../src/simulator/index.ts";
+import { toRequest } from "../../src/core/client/content.ts";
+import type { ClientEvent, RemoteAgent } from "../../src/core/client/options.ts";
+import type { Fields } from "../../src/core/model/json.ts";
+import { type Part, textOf } from "../../src/core/model/message.ts";
+import type { Task, TaskState } from "../../src/core/model/task.ts";
+import { systemClock } from "../../src/core/server/clock-and-ids.ts";
+import { createSimulator, type Simulator, seededRandom } from "../../src/features/xiaoyi/simulator/index.ts";
 import { closeLater } from "../support/lifecycle.ts";
 
 /** What scenarios need of a caller. */

@@ -1,8 +1,8 @@
 /** What a caller does with an agent, directly or over a bridge, and what it sees of it. */
-import type { ClientEvent } from "../../src/client/options.ts";
-import type { Part } from "../../src/model/message.ts";
-import type { SendOutcome } from "../../src/model/operation.ts";
-import type { Artifact, Task, TaskState, TaskStatus } from "../../src/model/task.ts";
+import type { ClientEvent } from "../../src/core/client/options.ts";
+import type { Part } from "../../src/core/model/message.ts";
+import type { SendOutcome } from "../../src/core/model/operation.ts";
+import type { Artifact, Task, TaskState, TaskStatus } from "../../src/core/model/task.ts";
 import type { Stage } from "../support/stage.ts";
 import type { Caller } from "./phone.ts";
 

@@ -1,5 +1,5 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
-import { quoteForShell } from "../../src/cli/render/text.ts";
+import { quoteForShell } from "../../src/core/cli/render/text.ts";
 import { CLI, cleanEnvironment, requireBuild } from "./cli.ts";
 
 /** The command line on a pseudo-terminal: both of its sides are the terminal, as they are for a person. */

@@ -1,17 +1,17 @@
 /** Agents that call a participant of a chat room, on real servers of these networks. */
 import { afterEach, describe, expect, it } from "vitest";
-import { defineAgent } from "../../src/agents/define.ts";
-import { mqtt } from "../../src/channels/mqtt.ts";
-import { SUITE_TOOLS } from "../../src/channels/suite/channel-suite.ts";
-import { connect, type RemoteAgent, textOf } from "../../src/client/index.ts";
-import type { Agent } from "../../src/engine/agent.ts";
-import { fieldsOf } from "../../src/model/json.ts";
-import type { Task } from "../../src/model/task.ts";
-import { buildAgents } from "../../src/server/config/index.ts";
-import { parseConfig } from "../../src/server/config/load.ts";
-import { serve } from "../../src/server/serve.ts";
-import { toServeOptions } from "../../src/server/start.ts";
-import type { Channel, Post } from "../../src/wire/channel.ts";
+import { connect, type RemoteAgent, textOf } from "../../src/client.ts";
+import { defineAgent } from "../../src/core/agents/define.ts";
+import type { Agent } from "../../src/core/engine/agent.ts";
+import { fieldsOf } from "../../src/core/model/json.ts";
+import type { Task } from "../../src/core/model/task.ts";
+import { buildAgents } from "../../src/core/server/config/index.ts";
+import { parseConfig } from "../../src/core/server/config/load.ts";
+import { serve } from "../../src/core/server/serve.ts";
+import { toServeOptions } from "../../src/core/server/start.ts";
+import type { Channel, Post } from "../../src/core/wire/channel.ts";
+import { mqtt } from "../../src/features/chat/networks/mqtt.ts";
+import { SUITE_TOOLS } from "../../src/features/chat/networks/suite/channel-suite.ts";
 import { ServedFolder } from "../runtime/served-folder.ts";
 import { type ChatServer, hasServer, startMosquitto, startNgircd } from "./servers.ts";
 

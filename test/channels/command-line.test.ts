@@ -3,8 +3,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
-import { startMatrixServer } from "../../src/channels/testing/matrix-server.ts";
-import { runCli, stopAll } from "../../src/cli/testing/run-cli.ts";
+import { runCli, stopAll } from "../../src/core/cli/testing/run-cli.ts";
+import { startMatrixServer } from "../../src/features/chat/networks/testing/matrix-server.ts";
 import { closeLater, createFolder, startServer } from "../support/lifecycle.ts";
 import { RAW_NETWORKS } from "./raw-peers.ts";
 import { startInRoom } from "./stage.ts";

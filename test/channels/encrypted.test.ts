@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { createServer, type TLSSocket } from "node:tls";
 import { afterAll, describe, expect, it } from "vitest";
-import { runCli, stopAll } from "../../src/cli/testing/run-cli.ts";
+import { runCli, stopAll } from "../../src/core/cli/testing/run-cli.ts";
 import { createAuthority } from "../support/certificates.ts";
 import { closeLater, createFolder } from "../support/lifecycle.ts";
 import { hasServer, startMosquitto, startNgircd, startProsody } from "./servers.ts";

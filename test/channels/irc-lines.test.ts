@@ -1,12 +1,12 @@
 /** What the channel makes of lines of IRC, and which lines it sends. */
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createEchoAgent } from "../../src/agents/builtin.ts";
-import { irc } from "../../src/channels/irc.ts";
-import { readPosts, SUITE_TOOLS, withText } from "../../src/channels/suite/channel-suite.ts";
-import { connect } from "../../src/client/index.ts";
-import { serve } from "../../src/server/serve.ts";
-import type { Channel } from "../../src/wire/channel.ts";
+import { connect } from "../../src/client.ts";
+import { createEchoAgent } from "../../src/core/agents/builtin.ts";
+import { serve } from "../../src/core/server/serve.ts";
+import type { Channel } from "../../src/core/wire/channel.ts";
+import { irc } from "../../src/features/chat/networks/irc.ts";
+import { readPosts, SUITE_TOOLS, withText } from "../../src/features/chat/networks/suite/channel-suite.ts";
 import { openRawIrc, type RawIrc } from "./raw-irc.ts";
 import { type ChatServer, hasServer, startNgircd } from "./servers.ts";
 

@@ -1,7 +1,11 @@
 import { describe } from "vitest";
-import { irc } from "../../src/channels/irc.ts";
-import { type ChannelStage, describeChannel, SUITE_TOOLS } from "../../src/channels/suite/channel-suite.ts";
-import type { ChannelOptions } from "../../src/wire/channel.ts";
+import type { ChannelOptions } from "../../src/core/wire/channel.ts";
+import { irc } from "../../src/features/chat/networks/irc.ts";
+import {
+  type ChannelStage,
+  describeChannel,
+  SUITE_TOOLS,
+} from "../../src/features/chat/networks/suite/channel-suite.ts";
 import { hasServer, startNgircd } from "./servers.ts";
 
 const PASSWORD = "server-password-1";

@@ -1,4 +1,4 @@
-import { hasPostgres } from "../../src/store/postgres/testing/start-postgres.ts";
+import { hasPostgres } from "../../src/features/cluster/postgres/testing/start-postgres.ts";
 import { hasServer, SERVER_PACKAGES } from "./servers.ts";
 
 /** At the end of a run: which real servers it did without. */

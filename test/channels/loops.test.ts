@@ -1,9 +1,9 @@
 /** Two bots that answer each other, each allowed to: they stop by themselves, after as many posts as the names say. */
 
 import { describe, expect, it } from "vitest";
-import { startDiscord } from "../../src/channels/testing/discord-server.ts";
+import { startDiscord } from "../../src/features/chat/networks/testing/discord-server.ts";
+import type { ChannelEntryOptions } from "../../src/features/chat/server/entries.ts";
 import { defineAgent } from "../../src/index.ts";
-import type { ChannelEntryOptions } from "../../src/server/channels/entries.ts";
 import { closeLater } from "../support/lifecycle.ts";
 import { RAW_NETWORKS, type RawNetwork } from "./raw-peers.ts";
 import { startInRoom } from "./stage.ts";

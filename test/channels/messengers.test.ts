@@ -1,15 +1,15 @@
 /** Two bots work together, each through the library of its network, on platforms that enforce the vendors' rules. */
 
 import { expect, it } from "vitest";
-import { discord } from "../../src/channels/discord.ts";
-import { slack } from "../../src/channels/slack.ts";
-import { SUITE_TOOLS } from "../../src/channels/suite/channel-suite.ts";
-import { telegram } from "../../src/channels/telegram.ts";
-import { startDiscord } from "../../src/channels/testing/discord-server.ts";
-import { startSlack } from "../../src/channels/testing/slack-server.ts";
-import { startTelegram } from "../../src/channels/testing/telegram-server.ts";
-import type { ChannelEntryOptions } from "../../src/server/channels/entries.ts";
-import type { Channel, Post } from "../../src/wire/channel.ts";
+import type { Channel, Post } from "../../src/core/wire/channel.ts";
+import { discord } from "../../src/features/chat/networks/discord.ts";
+import { slack } from "../../src/features/chat/networks/slack.ts";
+import { SUITE_TOOLS } from "../../src/features/chat/networks/suite/channel-suite.ts";
+import { telegram } from "../../src/features/chat/networks/telegram.ts";
+import { startDiscord } from "../../src/features/chat/networks/testing/discord-server.ts";
+import { startSlack } from "../../src/features/chat/networks/testing/slack-server.ts";
+import { startTelegram } from "../../src/features/chat/networks/testing/telegram-server.ts";
+import type { ChannelEntryOptions } from "../../src/features/chat/server/entries.ts";
 import { closeLater } from "../support/lifecycle.ts";
 import { followScript, reporter } from "./script.ts";
 import { startInRoom } from "./stage.ts";

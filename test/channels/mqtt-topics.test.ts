@@ -2,9 +2,9 @@
 
 import { connectAsync, type IClientOptions, type MqttClient } from "mqtt";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { mqtt } from "../../src/channels/mqtt.ts";
-import { readPosts, SUITE_TOOLS, withText } from "../../src/channels/suite/channel-suite.ts";
-import type { Channel } from "../../src/wire/channel.ts";
+import type { Channel } from "../../src/core/wire/channel.ts";
+import { mqtt } from "../../src/features/chat/networks/mqtt.ts";
+import { readPosts, SUITE_TOOLS, withText } from "../../src/features/chat/networks/suite/channel-suite.ts";
 import { type ChatServer, hasServer, startMosquitto } from "./servers.ts";
 
 describe.runIf(hasServer("mosquitto"))("topics of MQTT", () => {

@@ -1,7 +1,11 @@
 import { describe } from "vitest";
-import { mqtt } from "../../src/channels/mqtt.ts";
-import { type ChannelStage, describeChannel, SUITE_TOOLS } from "../../src/channels/suite/channel-suite.ts";
-import type { ChannelOptions } from "../../src/wire/channel.ts";
+import type { ChannelOptions } from "../../src/core/wire/channel.ts";
+import { mqtt } from "../../src/features/chat/networks/mqtt.ts";
+import {
+  type ChannelStage,
+  describeChannel,
+  SUITE_TOOLS,
+} from "../../src/features/chat/networks/suite/channel-suite.ts";
 import { hasServer, startMosquitto } from "./servers.ts";
 
 const PASSWORD = "broker-password-1";

@@ -1,14 +1,14 @@
 /** Real servers of ours and real libraries of the networks, on platforms that enforce the vendors' rules. */
 import { describe, expect, it } from "vitest";
-import { matrix } from "../../src/channels/matrix.ts";
-import { type Peer, readPosts, SUITE_TOOLS, withText } from "../../src/channels/suite/channel-suite.ts";
-import { startDingtalkServer } from "../../src/channels/testing/dingtalk-server.ts";
-import { startFeishuServer } from "../../src/channels/testing/feishu-server.ts";
-import { startMatrixServer } from "../../src/channels/testing/matrix-server.ts";
-import { startWecomServer } from "../../src/channels/testing/wecom-server.ts";
-import { createCounter } from "../../src/dialects/a2a-lite/testing/agents.ts";
-import type { ChannelEntryOptions } from "../../src/server/channels/entries.ts";
-import type { Post } from "../../src/wire/channel.ts";
+import type { Post } from "../../src/core/wire/channel.ts";
+import { createCounter } from "../../src/features/chat/a2a-lite/testing/agents.ts";
+import { matrix } from "../../src/features/chat/networks/matrix.ts";
+import { type Peer, readPosts, SUITE_TOOLS, withText } from "../../src/features/chat/networks/suite/channel-suite.ts";
+import { startDingtalkServer } from "../../src/features/chat/networks/testing/dingtalk-server.ts";
+import { startFeishuServer } from "../../src/features/chat/networks/testing/feishu-server.ts";
+import { startMatrixServer } from "../../src/features/chat/networks/testing/matrix-server.ts";
+import { startWecomServer } from "../../src/features/chat/networks/testing/wecom-server.ts";
+import type { ChannelEntryOptions } from "../../src/features/chat/server/entries.ts";
 import { closeLater } from "../support/lifecycle.ts";
 import { followScript, reporter } from "./script.ts";
 import { startInRoom } from "./stage.ts";

@@ -2,7 +2,7 @@
 
 import { client as createXmpp, type Element, xml } from "@xmpp/client";
 import { connectAsync } from "mqtt";
-import type { ChannelEntryOptions } from "../../src/server/channels/entries.ts";
+import type { ChannelEntryOptions } from "../../src/features/chat/server/entries.ts";
 import { closeLater } from "../support/lifecycle.ts";
 import { openRawIrc } from "./raw-irc.ts";
 import { hasServer, startMosquitto, startNgircd, startProsody } from "./servers.ts";

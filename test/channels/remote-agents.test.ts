@@ -1,14 +1,14 @@
 /** One server calls an agent of another one in a chat room: over platforms that enforce their rules, in every dialect. */
 
 import { describe, expect, it } from "vitest";
-import { createEchoAgent } from "../../src/agents/builtin.ts";
-import { SEES_BOTS, startFeishuServer } from "../../src/channels/testing/feishu-server.ts";
-import { startMatrixServer } from "../../src/channels/testing/matrix-server.ts";
-import { connect, type RemoteAgent } from "../../src/client/index.ts";
-import { fieldsOf } from "../../src/model/json.ts";
-import type { Task } from "../../src/model/task.ts";
-import { createChatPeerAgent } from "../../src/server/channels/chat-peer-agent.ts";
-import type { ChannelEntryOptions } from "../../src/server/channels/entries.ts";
+import { connect, type RemoteAgent } from "../../src/client.ts";
+import { createEchoAgent } from "../../src/core/agents/builtin.ts";
+import { fieldsOf } from "../../src/core/model/json.ts";
+import type { Task } from "../../src/core/model/task.ts";
+import { SEES_BOTS, startFeishuServer } from "../../src/features/chat/networks/testing/feishu-server.ts";
+import { startMatrixServer } from "../../src/features/chat/networks/testing/matrix-server.ts";
+import { createChatPeerAgent } from "../../src/features/chat/server/chat-peer-agent.ts";
+import type { ChannelEntryOptions } from "../../src/features/chat/server/entries.ts";
 import { closeLater } from "../support/lifecycle.ts";
 import { startInRoom } from "./stage.ts";
 import { REPORT, translator } from "./translator.ts";

@@ -1,8 +1,8 @@
 /** Two who work together in a chat room: what a person or an agent asks of an agent there, and what has to come back. */
 import { expect } from "vitest";
-import { defineAgent } from "../../src/agents/define.ts";
-import { type Peer, readPosts } from "../../src/channels/suite/channel-suite.ts";
-import type { Participant, Post } from "../../src/wire/channel.ts";
+import { defineAgent } from "../../src/core/agents/define.ts";
+import type { Participant, Post } from "../../src/core/wire/channel.ts";
+import { type Peer, readPosts } from "../../src/features/chat/networks/suite/channel-suite.ts";
 
 const REPORT = "year,visitors\n2026,1024\n";
 

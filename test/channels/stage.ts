@@ -1,6 +1,6 @@
-import type { Log } from "../../src/model/ports.ts";
-import type { ChannelEntryOptions } from "../../src/server/channels/entries.ts";
-import type { DragomanServer, ServeOptions } from "../../src/server/serve.ts";
+import type { Log } from "../../src/core/model/ports.ts";
+import type { DragomanServer, ServeOptions } from "../../src/core/server/serve.ts";
+import type { ChannelEntryOptions } from "../../src/features/chat/server/entries.ts";
 import { startServer } from "../support/lifecycle.ts";
 
 /** Resolves when all its channels are connected. */

@@ -1,5 +1,5 @@
+import { createDeferred } from "../../src/core/wire/link.ts";
 import { defineAgent } from "../../src/index.ts";
-import { createDeferred } from "../../src/wire/link.ts";
 
 export const REPORT = "Grüße, 世界";
 

@@ -1,10 +1,10 @@
 /** Two servers of Dragoman in one room of a real server, with a participant that reads along. */
 
 import { describe, expect, it } from "vitest";
-import { createEchoAgent } from "../../src/agents/builtin.ts";
-import { connect } from "../../src/client/index.ts";
-import type { Task } from "../../src/model/task.ts";
-import { createChatPeerAgent } from "../../src/server/channels/chat-peer-agent.ts";
+import { connect } from "../../src/client.ts";
+import { createEchoAgent } from "../../src/core/agents/builtin.ts";
+import type { Task } from "../../src/core/model/task.ts";
+import { createChatPeerAgent } from "../../src/features/chat/server/chat-peer-agent.ts";
 import { RAW_NETWORKS, type RawRoom } from "./raw-peers.ts";
 import { startInRoom } from "./stage.ts";
 import { REPORT, translator } from "./translator.ts";

@@ -1,7 +1,11 @@
 import { afterAll, describe } from "vitest";
-import { type ChannelStage, describeChannel, SUITE_TOOLS } from "../../src/channels/suite/channel-suite.ts";
-import { xmpp } from "../../src/channels/xmpp.ts";
-import type { ChannelOptions } from "../../src/wire/channel.ts";
+import type { ChannelOptions } from "../../src/core/wire/channel.ts";
+import {
+  type ChannelStage,
+  describeChannel,
+  SUITE_TOOLS,
+} from "../../src/features/chat/networks/suite/channel-suite.ts";
+import { xmpp } from "../../src/features/chat/networks/xmpp.ts";
 import { hasServer, type Prosody, startProsody } from "./servers.ts";
 
 const PASSWORD = "account-password-1";

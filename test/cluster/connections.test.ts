@@ -1,10 +1,10 @@
 /** Connections that only one node can have: those it dials, and those of agents that dialled it. */
 import { describe, expect, it } from "vitest";
-import { createEchoAgent } from "../../src/agents/builtin.ts";
+import { createEchoAgent } from "../../src/core/agents/builtin.ts";
+import { systemClock } from "../../src/core/server/clock-and-ids.ts";
+import { createDialInAgent } from "../../src/features/xiaoyi/server/dial-in-agent.ts";
+import { createSimulator, describeViolation, seededRandom } from "../../src/features/xiaoyi/simulator/index.ts";
 import { defineAgent } from "../../src/index.ts";
-import { systemClock } from "../../src/server/clock-and-ids.ts";
-import { createDialInAgent } from "../../src/server/xiaoyi/dial-in-agent.ts";
-import { createSimulator, describeViolation, seededRandom } from "../../src/simulator/index.ts";
 import { RAW_NETWORKS } from "../channels/raw-peers.ts";
 import { type Credentials, RawAgent } from "../dial-in/raw-agent.ts";
 import { HTTP_BINDINGS } from "../support/http-bindings.ts";

@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { connect } from "../../src/client/index.ts";
-import { hasPostgres } from "../../src/store/postgres/testing/start-postgres.ts";
+import { connect } from "../../src/client.ts";
+import { hasPostgres } from "../../src/features/cluster/postgres/testing/start-postgres.ts";
 import { cleanEnvironment, ROOT, requireBuild } from "../built/cli.ts";
 
 describe.runIf(hasPostgres())("examples/cluster", () => {

@@ -1,14 +1,18 @@
 /** Servers on one store, as if on several machines. */
 import { afterAll } from "vitest";
-import { DEFAULT_TIMES } from "../../src/engine/options.ts";
-import { SharedStoreAccess } from "../../src/engine/testing/stores.ts";
-import { SILENT_LOG } from "../../src/model/ports.ts";
-import { systemClock } from "../../src/server/clock-and-ids.ts";
-import type { DragomanServer, ServeOptions } from "../../src/server/serve.ts";
-import type { TaskStore } from "../../src/store/contract.ts";
-import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
-import { openStore } from "../../src/store/open.ts";
-import { hasPostgres, type PostgresServer, startPostgres } from "../../src/store/postgres/testing/start-postgres.ts";
+import { DEFAULT_TIMES } from "../../src/core/engine/options.ts";
+import { SharedStoreAccess } from "../../src/core/engine/testing/stores.ts";
+import { SILENT_LOG } from "../../src/core/model/ports.ts";
+import { systemClock } from "../../src/core/server/clock-and-ids.ts";
+import type { DragomanServer, ServeOptions } from "../../src/core/server/serve.ts";
+import type { TaskStore } from "../../src/core/store/contract.ts";
+import { createMemoryStore } from "../../src/core/store/memory/memory-store.ts";
+import { openStore } from "../../src/core/store/open.ts";
+import {
+  hasPostgres,
+  type PostgresServer,
+  startPostgres,
+} from "../../src/features/cluster/postgres/testing/start-postgres.ts";
 import type { Binding } from "../support/bindings.ts";
 import { startServer } from "../support/lifecycle.ts";
 import { Stage } from "../support/stage.ts";

@@ -3,7 +3,11 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { hasPostgres, type PostgresServer, startPostgres } from "../../src/store/postgres/testing/start-postgres.ts";
+import {
+  hasPostgres,
+  type PostgresServer,
+  startPostgres,
+} from "../../src/features/cluster/postgres/testing/start-postgres.ts";
 import { CLI, cleanEnvironment, requireBuild } from "../built/cli.ts";
 import { HTTP_BINDINGS } from "../support/http-bindings.ts";
 import { closeLater, createFolder } from "../support/lifecycle.ts";

@@ -3,7 +3,11 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { hasPostgres, type PostgresServer, startPostgres } from "../../src/store/postgres/testing/start-postgres.ts";
+import {
+  hasPostgres,
+  type PostgresServer,
+  startPostgres,
+} from "../../src/features/cluster/postgres/testing/start-postgres.ts";
 import { CLI, cleanEnvironment, requireBuild, runCli } from "../built/cli.ts";
 import { closeLater, createFolder } from "../support/lifecycle.ts";
 

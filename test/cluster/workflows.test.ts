@@ -1,8 +1,8 @@
 /** A workflow and its steps are tasks of their own, each on the node that can run it. */
 import { describe, expect, it } from "vitest";
-import { createWorkflowAgent } from "../../src/agents/workflow/index.ts";
-import { createDialInAgent } from "../../src/server/xiaoyi/dial-in-agent.ts";
-import { parseWorkflow } from "../../src/workflow/load.ts";
+import { createWorkflowAgent } from "../../src/features/workflow/agent/index.ts";
+import { parseWorkflow } from "../../src/features/workflow/definition/load.ts";
+import { createDialInAgent } from "../../src/features/xiaoyi/server/dial-in-agent.ts";
 import { type Credentials, RawAgent } from "../dial-in/raw-agent.ts";
 import { HTTP_BINDINGS } from "../support/http-bindings.ts";
 import { closeLater } from "../support/lifecycle.ts";

@@ -1,9 +1,9 @@
 import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { createTckAgent } from "../../src/agents/tck.ts";
-import { runInProcess } from "../../src/cli/testing/run-in-process.ts";
-import type { Report } from "../../src/conformance/index.ts";
+import { runInProcess } from "../../src/core/cli/testing/run-in-process.ts";
+import type { Report } from "../../src/features/conformance/index.ts";
+import { createTckAgent } from "../../src/features/writers/tck.ts";
 import { createFolder, startServer } from "../support/lifecycle.ts";
 import { drop, get } from "./paths.ts";
 import { startProxy } from "./proxy.ts";

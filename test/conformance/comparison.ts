@@ -1,6 +1,6 @@
 /** How servers of others fared in `dragoman conformance`: reports as rows of a table. */
 
-import type { Report } from "../../src/conformance/index.ts";
+import type { Report } from "../../src/features/conformance/index.ts";
 
 type Level = "MUST" | "SHOULD" | "MAY";
 

@@ -1,7 +1,7 @@
 import { Server, type ServiceError, type sendUnaryData, status } from "@grpc/grpc-js";
 import { describe, expect, it } from "vitest";
-import { MESSAGE_CODECS } from "../../src/cli/commands/conformance.ts";
-import { runConformance } from "../../src/conformance/index.ts";
+import { MESSAGE_CODECS } from "../../src/features/conformance/cli/conformance.ts";
+import { runConformance } from "../../src/features/conformance/index.ts";
 import { listenGrpc } from "../support/lifecycle.ts";
 import { checksOf } from "./report-helpers.ts";
 

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { createTckAgent, type TckOptions } from "../../src/agents/tck.ts";
-import { MESSAGE_CODECS } from "../../src/cli/commands/conformance.ts";
+import type { ServeOptions } from "../../src/core/server/serve.ts";
+import { MESSAGE_CODECS } from "../../src/features/conformance/cli/conformance.ts";
 import {
   type ConformanceOptions,
   type Report,
   renderText,
   runConformance,
   type Status,
-} from "../../src/conformance/index.ts";
-import type { ServeOptions } from "../../src/server/serve.ts";
+} from "../../src/features/conformance/index.ts";
+import { createTckAgent, type TckOptions } from "../../src/features/writers/tck.ts";
 import { startServer } from "../support/lifecycle.ts";
 import { byBearer, readCard } from "./report-helpers.ts";
 

@@ -1,7 +1,7 @@
 /** A server that is right, and what a proxy before it spoils: every check must notice something. */
 
 import { createServer, request as forward, type IncomingMessage, type ServerResponse } from "node:http";
-import { createSseParser } from "../../src/wire/sse.ts";
+import { createSseParser } from "../../src/core/wire/sse.ts";
 import { listen } from "../support/lifecycle.ts";
 
 export interface SeenRequest {

@@ -1,10 +1,10 @@
 import { createServer, type Server } from "node:http";
 import { describe, expect, it } from "vitest";
-import { createEchoAgent } from "../../src/agents/builtin.ts";
-import { createTckAgent } from "../../src/agents/tck.ts";
-import { MESSAGE_CODECS } from "../../src/cli/commands/conformance.ts";
-import { CredentialsNeeded, type Progress, renderText, runConformance } from "../../src/conformance/index.ts";
-import { ProtocolError } from "../../src/model/errors.ts";
+import { createEchoAgent } from "../../src/core/agents/builtin.ts";
+import { ProtocolError } from "../../src/core/model/errors.ts";
+import { MESSAGE_CODECS } from "../../src/features/conformance/cli/conformance.ts";
+import { CredentialsNeeded, type Progress, renderText, runConformance } from "../../src/features/conformance/index.ts";
+import { createTckAgent } from "../../src/features/writers/tck.ts";
 import { listen, startServer } from "../support/lifecycle.ts";
 import { callRpc } from "../support/raw-http.ts";
 import { get, list, set } from "./paths.ts";

@@ -12,7 +12,7 @@ import {
 import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from "a2a-js-sdk-0.3/server/express";
 import { A2AService, UserBuilder as GrpcUserBuilder, grpcService } from "a2a-js-sdk-0.3/server/grpc";
 import express from "express";
-import type { StreamEvent } from "../../src/model/event.ts";
+import type { StreamEvent } from "../../src/core/model/event.ts";
 import { fromV03Message, fromV03Task, toV03Event } from "../interop/v03-conversions.ts";
 import { listen, listenGrpc } from "../support/lifecycle.ts";
 import { type Publish, TckExecutor, type Turn } from "./tck-executor.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it, vi } from "vitest";
-import { MESSAGE_CODECS } from "../../src/cli/commands/conformance.ts";
-import { type Report, runConformance } from "../../src/conformance/index.ts";
+import { MESSAGE_CODECS } from "../../src/features/conformance/cli/conformance.ts";
+import { type Report, runConformance } from "../../src/features/conformance/index.ts";
 import type { Comparison } from "./comparison.ts";
 import { readCard } from "./report-helpers.ts";
 import { serveSdk } from "./sdk-server.ts";

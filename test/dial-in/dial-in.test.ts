@@ -1,8 +1,8 @@
 /** Agents that dial in, called by those who know nothing of it. */
 import { describe, expect, it } from "vitest";
-import { SILENT_LOG } from "../../src/model/ports.ts";
-import { buildAgents } from "../../src/server/config/build-agents.ts";
-import { parseConfig } from "../../src/server/config/load.ts";
+import { SILENT_LOG } from "../../src/core/model/ports.ts";
+import { buildAgents } from "../../src/core/server/config/build-agents.ts";
+import { parseConfig } from "../../src/core/server/config/load.ts";
 import { HTTP_BINDINGS } from "../support/http-bindings.ts";
 import { startServer } from "../support/lifecycle.ts";
 import { exchangeBytes } from "../support/raw-socket.ts";

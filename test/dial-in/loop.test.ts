@@ -1,9 +1,9 @@
 /** Both halves of the link at once: an agent that one server serves by dialling another, which serves it to everybody. */
 import { describe, expect, it } from "vitest";
-import { defineAgent } from "../../src/agents/define.ts";
-import { data } from "../../src/client/parts.ts";
-import { createDialInAgent } from "../../src/server/xiaoyi/dial-in-agent.ts";
-import { xiaoyi } from "../../src/xiaoyi.ts";
+import { defineAgent } from "../../src/core/agents/define.ts";
+import { data } from "../../src/core/client/parts.ts";
+import { xiaoyi } from "../../src/features/xiaoyi/index.ts";
+import { createDialInAgent } from "../../src/features/xiaoyi/server/dial-in-agent.ts";
 import { HTTP_BINDINGS } from "../support/http-bindings.ts";
 import { startServer } from "../support/lifecycle.ts";
 import { statesOf, userMessage, WireClient } from "../support/wire-client.ts";

@@ -1,8 +1,8 @@
 /** For dialects whose conversations end with their link. */
-import type { CodecTools, Dialect, LinkCaller, LinkCalling, ServeContext } from "../../src/dialects/contract.ts";
-import { ANONYMOUS } from "../../src/model/caller.ts";
-import { ProtocolError } from "../../src/model/errors.ts";
-import type { Link } from "../../src/wire/link.ts";
+import type { CodecTools, Dialect, LinkCaller, LinkCalling, ServeContext } from "../../src/core/dialects/contract.ts";
+import { ANONYMOUS } from "../../src/core/model/caller.ts";
+import { ProtocolError } from "../../src/core/model/errors.ts";
+import type { Link } from "../../src/core/wire/link.ts";
 
 export function servingEach(serve: (link: Link, context: ServeContext) => Promise<void>): Dialect["serving"] {
   return {

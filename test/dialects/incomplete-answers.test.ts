@@ -2,15 +2,15 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { a2aV1 } from "../../src/dialects/a2a-v1/index.ts";
-import { toBytes as toBytesV1 } from "../../src/dialects/a2a-v1/proto/schema.ts";
-import { a2aV01 } from "../../src/dialects/a2a-v01/index.ts";
-import { a2aV03 } from "../../src/dialects/a2a-v03/index.ts";
-import { toBytes as toBytesV03 } from "../../src/dialects/a2a-v03/proto/schema.ts";
-import type { CallableDialect, ExchangeCalling, RpcCalling } from "../../src/dialects/contract.ts";
-import { tasksRest } from "../../src/dialects/tasks-rest/index.ts";
-import { isObject, type JsonObject, type JsonValue } from "../../src/model/json.ts";
-import type { Lossy } from "../../src/model/loss.ts";
+import { a2aV1 } from "../../src/core/dialects/a2a-v1/index.ts";
+import { toBytes as toBytesV1 } from "../../src/core/dialects/a2a-v1/proto/schema.ts";
+import { a2aV01 } from "../../src/core/dialects/a2a-v01/index.ts";
+import { a2aV03 } from "../../src/core/dialects/a2a-v03/index.ts";
+import { toBytes as toBytesV03 } from "../../src/core/dialects/a2a-v03/proto/schema.ts";
+import type { CallableDialect, ExchangeCalling, RpcCalling } from "../../src/core/dialects/contract.ts";
+import { tasksRest } from "../../src/core/dialects/tasks-rest/index.ts";
+import { isObject, type JsonObject, type JsonValue } from "../../src/core/model/json.ts";
+import type { Lossy } from "../../src/core/model/loss.ts";
 
 const METADATA = { note: { deep: [1] } };
 const FILE = { bytes: "aGk=", mimeType: "text/plain", name: "a.txt" };

@@ -1,11 +1,11 @@
 /** An engine with one agent, for dialects to serve. */
-import { defineAgent } from "../../src/agents/define.ts";
-import { waitForAbort } from "../../src/agents/tck.ts";
-import type { ServeContext } from "../../src/dialects/contract.ts";
-import { toolsOf } from "../../src/dialects/suite/join.ts";
-import { ANONYMOUS } from "../../src/model/caller.ts";
-import type { Loss } from "../../src/model/loss.ts";
-import type { TaskStore } from "../../src/store/contract.ts";
+import { defineAgent } from "../../src/core/agents/define.ts";
+import type { ServeContext } from "../../src/core/dialects/contract.ts";
+import { toolsOf } from "../../src/core/dialects/suite/join.ts";
+import { ANONYMOUS } from "../../src/core/model/caller.ts";
+import type { Loss } from "../../src/core/model/loss.ts";
+import type { TaskStore } from "../../src/core/store/contract.ts";
+import { waitForAbort } from "../../src/features/writers/tck.ts";
 import { LIMITS, startEngine } from "../support/engine-services.ts";
 
 export interface Stage {

@@ -1,8 +1,8 @@
 /** Agents for the crash tests: slow enough to be caught at any moment, exact enough to tell whether anything is missing. */
 import { setTimeout as pause } from "node:timers/promises";
-import type { defineAgent as DefineAgent } from "../../src/agents/define.ts";
-import type { AgentTurn } from "../../src/agents/turn.ts";
-import type { Agent } from "../../src/engine/agent.ts";
+import type { defineAgent as DefineAgent } from "../../src/core/agents/define.ts";
+import type { AgentTurn } from "../../src/core/agents/turn.ts";
+import type { Agent } from "../../src/core/engine/agent.ts";
 
 const QUESTION = "Go on?";
 export const CRASH_REASON = /stopped before the task was finished/;

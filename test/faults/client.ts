@@ -1,8 +1,8 @@
 /** A caller that never gives up, and remembers every word it was told. */
 
 import { setTimeout as pause } from "node:timers/promises";
-import { EXTENSIONS } from "../../src/model/extensions.ts";
-import type { TaskState } from "../../src/model/task.ts";
+import { EXTENSIONS } from "../../src/core/model/extensions.ts";
+import type { TaskState } from "../../src/core/model/task.ts";
 
 const ENDED: ReadonlySet<string> = new Set<TaskState>([
   "TASK_STATE_COMPLETED",

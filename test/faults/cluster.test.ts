@@ -1,12 +1,16 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, expect, test } from "vitest";
-import { SILENT_LOG } from "../../src/model/ports.ts";
-import { cases } from "../../src/model/testing/exploring.ts";
-import { systemClock } from "../../src/server/clock-and-ids.ts";
-import { seededRandom } from "../../src/simulator/random.ts";
-import { openStore } from "../../src/store/open.ts";
-import { hasPostgres, type PostgresServer, startPostgres } from "../../src/store/postgres/testing/start-postgres.ts";
+import { SILENT_LOG } from "../../src/core/model/ports.ts";
+import { cases } from "../../src/core/model/testing/exploring.ts";
+import { systemClock } from "../../src/core/server/clock-and-ids.ts";
+import { openStore } from "../../src/core/store/open.ts";
+import {
+  hasPostgres,
+  type PostgresServer,
+  startPostgres,
+} from "../../src/features/cluster/postgres/testing/start-postgres.ts";
+import { seededRandom } from "../../src/features/xiaoyi/simulator/random.ts";
 import { compileScript } from "../support/compiled-script.ts";
 import { Follower } from "./client.ts";
 import { anyOf, ClusterNode } from "./cluster-nodes.ts";

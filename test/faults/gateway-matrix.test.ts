@@ -4,9 +4,9 @@
  */
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { SharedStoreAccess } from "../../src/engine/testing/stores.ts";
-import { systemClock } from "../../src/server/clock-and-ids.ts";
-import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
+import { SharedStoreAccess } from "../../src/core/engine/testing/stores.ts";
+import { systemClock } from "../../src/core/server/clock-and-ids.ts";
+import { createMemoryStore } from "../../src/core/store/memory/memory-store.ts";
 import { HTTP_BINDINGS } from "../support/bindings.ts";
 import { startGateway } from "../support/gateway.ts";
 import { createFolder } from "../support/lifecycle.ts";

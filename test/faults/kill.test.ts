@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
-import { SILENT_LOG } from "../../src/model/ports.ts";
-import { cases } from "../../src/model/testing/exploring.ts";
-import { systemClock } from "../../src/server/clock-and-ids.ts";
-import { seededRandom } from "../../src/simulator/random.ts";
-import { openStore } from "../../src/store/open.ts";
+import { SILENT_LOG } from "../../src/core/model/ports.ts";
+import { cases } from "../../src/core/model/testing/exploring.ts";
+import { systemClock } from "../../src/core/server/clock-and-ids.ts";
+import { openStore } from "../../src/core/store/open.ts";
+import { seededRandom } from "../../src/features/xiaoyi/simulator/random.ts";
 import { createFolder } from "../support/lifecycle.ts";
 import { Follower } from "./client.ts";
 import { storedViolations } from "./stored-violations.ts";

@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
-import { SILENT_LOG } from "../../src/model/ports.ts";
-import { isTerminal, type TaskState } from "../../src/model/task.ts";
-import { systemClock } from "../../src/server/clock-and-ids.ts";
-import { seededRandom } from "../../src/simulator/random.ts";
-import type { TaskStore } from "../../src/store/contract.ts";
-import { openStore } from "../../src/store/open.ts";
+import { SILENT_LOG } from "../../src/core/model/ports.ts";
+import { isTerminal, type TaskState } from "../../src/core/model/task.ts";
+import { systemClock } from "../../src/core/server/clock-and-ids.ts";
+import type { TaskStore } from "../../src/core/store/contract.ts";
+import { openStore } from "../../src/core/store/open.ts";
+import { seededRandom } from "../../src/features/xiaoyi/simulator/random.ts";
 import { type Arrival, Receiver } from "../push/receiver.ts";
 import { createFolder } from "../support/lifecycle.ts";
 import { untilStuck, Victim } from "./victim.ts";

@@ -1,6 +1,6 @@
 /** The process that is killed while agents are registered. */
-import { BUILTIN_AGENTS } from "../../src/agents/builtin.ts";
-import { serve } from "../../src/server/serve.ts";
+import { BUILTIN_AGENTS } from "../../src/core/agents/builtin.ts";
+import { serve } from "../../src/core/server/serve.ts";
 
 const [file = ""] = process.argv.slice(2);
 

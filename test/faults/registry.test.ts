@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { cases } from "../../src/model/testing/exploring.ts";
+import { cases } from "../../src/core/model/testing/exploring.ts";
 import { ask, cardAt } from "../registry/support.ts";
 import { closeLater, createFolder } from "../support/lifecycle.ts";
 import { Victim } from "./victim.ts";

@@ -1,7 +1,7 @@
 /** A gateway that is killed in the middle of answers; the upstream counts what it was sent. */
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { textOf } from "../../src/model/message.ts";
+import { textOf } from "../../src/core/model/message.ts";
 import { HTTP_BINDINGS } from "../support/bindings.ts";
 import { startUpstream, UPSTREAMS } from "../support/gateway.ts";
 import { createFolder } from "../support/lifecycle.ts";

@@ -1,9 +1,9 @@
 /** Whether the store has what callers were told, and nothing else. */
-import { logViolations, snapshotViolations } from "../../src/engine/testing/log-invariants.ts";
-import type { LogEntry } from "../../src/model/event.ts";
-import { textOf } from "../../src/model/message.ts";
-import type { Task } from "../../src/model/task.ts";
-import type { TaskStore } from "../../src/store/contract.ts";
+import { logViolations, snapshotViolations } from "../../src/core/engine/testing/log-invariants.ts";
+import type { LogEntry } from "../../src/core/model/event.ts";
+import { textOf } from "../../src/core/model/message.ts";
+import type { Task } from "../../src/core/model/task.ts";
+import type { TaskStore } from "../../src/core/store/contract.ts";
 import { CRASH_REASON, wholeText } from "./agents.ts";
 import type { Follower } from "./client.ts";
 

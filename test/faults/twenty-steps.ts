@@ -1,5 +1,5 @@
-import { parseWorkflow } from "../../src/workflow/load.ts";
-import type { Workflow } from "../../src/workflow/plan.ts";
+import { parseWorkflow } from "../../src/features/workflow/definition/load.ts";
+import type { Workflow } from "../../src/features/workflow/definition/plan.ts";
 
 const LAYERS = 5;
 const BRANCHES = 4;

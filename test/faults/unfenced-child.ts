@@ -1,11 +1,11 @@
 /** A node whose runs write although another node has taken their tasks over: what fences are there to prevent. */
-import { defineAgent } from "../../src/agents/define.ts";
-import { LogEntry } from "../../src/model/event.ts";
-import { SILENT_LOG } from "../../src/model/ports.ts";
-import { systemClock } from "../../src/server/clock-and-ids.ts";
-import { serve } from "../../src/server/serve.ts";
-import type { Append, TaskStore, Write } from "../../src/store/contract.ts";
-import { openStore } from "../../src/store/open.ts";
+import { defineAgent } from "../../src/core/agents/define.ts";
+import { LogEntry } from "../../src/core/model/event.ts";
+import { SILENT_LOG } from "../../src/core/model/ports.ts";
+import { systemClock } from "../../src/core/server/clock-and-ids.ts";
+import { serve } from "../../src/core/server/serve.ts";
+import type { Append, TaskStore, Write } from "../../src/core/store/contract.ts";
+import { openStore } from "../../src/core/store/open.ts";
 import { createFaultAgents } from "./agents.ts";
 
 const [spec = "", leaseMs = ""] = process.argv.slice(2);

@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
-import { defineAgent } from "../../src/agents/define.ts";
-import { connect } from "../../src/client/connect.ts";
-import { textOf } from "../../src/model/message.ts";
-import { isTerminal, type Task } from "../../src/model/task.ts";
-import { cases } from "../../src/model/testing/exploring.ts";
-import { seededRandom } from "../../src/simulator/random.ts";
+import { defineAgent } from "../../src/core/agents/define.ts";
+import { connect } from "../../src/core/client/connect.ts";
+import { textOf } from "../../src/core/model/message.ts";
+import { isTerminal, type Task } from "../../src/core/model/task.ts";
+import { cases } from "../../src/core/model/testing/exploring.ts";
+import { seededRandom } from "../../src/features/xiaoyi/simulator/random.ts";
 import { createFolder, startServer } from "../support/lifecycle.ts";
 import { expectedTexts, remoteSteps, twentySteps } from "./twenty-steps.ts";
 import { Victim } from "./victim.ts";

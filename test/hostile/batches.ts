@@ -1,6 +1,6 @@
 /** Generated requests, many at a time. A failure names the seed and the one request it is about. */
 import fc, { type Arbitrary } from "fast-check";
-import { cases } from "../../src/model/testing/exploring.ts";
+import { cases } from "../../src/core/model/testing/exploring.ts";
 
 /** Another seed makes other requests: `HOSTILE_SEED=$RANDOM`. */
 export const seed = Number(process.env.HOSTILE_SEED ?? 20_261_115);

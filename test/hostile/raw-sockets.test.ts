@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { cases } from "../../src/model/testing/exploring.ts";
+import { cases } from "../../src/core/model/testing/exploring.ts";
 import { BINDINGS, type Binding } from "../support/bindings.ts";
 import { openSocket, readSocket } from "../support/raw-socket.ts";
 import { useScene } from "../support/scene.ts";

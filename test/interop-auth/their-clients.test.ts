@@ -15,7 +15,7 @@ import {
   RestTransportFactory as V03RestTransportFactory,
 } from "a2a-js-sdk-0.3/client";
 import { describe, expect, it, vi } from "vitest";
-import { BUILTIN_AGENTS } from "../../src/agents/builtin.ts";
+import { BUILTIN_AGENTS } from "../../src/core/agents/builtin.ts";
 import { driveSdkV1 } from "../interop/clients/sdk-v1.ts";
 import { driveSdkV03 } from "../interop/clients/sdk-v03.ts";
 import type { Credentials, Driver } from "../interop/driver.ts";

@@ -5,15 +5,15 @@ import { join } from "node:path";
 import { generateAgentCardSignature, AgentCard as SdkCard, verifyAgentCardSignature } from "@a2a-js/sdk";
 import { exportJWK, type JWK } from "jose";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { defineAgent } from "../../src/agents/define.ts";
-import { loadSigningKey } from "../../src/auth/signatures/keys.ts";
-import { signCard } from "../../src/auth/signatures/sign-card.ts";
-import { verifyCardSignatures } from "../../src/client/card/verify-card.ts";
-import { ConnectionError, connect, fetchCard } from "../../src/client/index.ts";
-import type { Notice } from "../../src/client/options.ts";
-import type { Agent } from "../../src/engine/agent.ts";
-import type { JsonObject } from "../../src/model/json.ts";
-import { type DragomanServer, serve } from "../../src/server/serve.ts";
+import { ConnectionError, connect, fetchCard } from "../../src/client.ts";
+import { defineAgent } from "../../src/core/agents/define.ts";
+import { loadSigningKey } from "../../src/core/auth/signatures/keys.ts";
+import { signCard } from "../../src/core/auth/signatures/sign-card.ts";
+import { verifyCardSignatures } from "../../src/core/client/card/verify-card.ts";
+import type { Notice } from "../../src/core/client/options.ts";
+import type { Agent } from "../../src/core/engine/agent.ts";
+import type { JsonObject } from "../../src/core/model/json.ts";
+import { type DragomanServer, serve } from "../../src/core/server/serve.ts";
 import { createFolder } from "../support/lifecycle.ts";
 
 const KEYS: Record<string, KeyObject> = {

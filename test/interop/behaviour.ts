@@ -1,6 +1,6 @@
-import { waitForAbort } from "../../src/agents/tck.ts";
-import type { AgentEvent, MessageDraft } from "../../src/engine/agent.ts";
-import { isTextPart, type Part, textOf } from "../../src/model/message.ts";
+import type { AgentEvent, MessageDraft } from "../../src/core/engine/agent.ts";
+import { isTextPart, type Part, textOf } from "../../src/core/model/message.ts";
+import { waitForAbort } from "../../src/features/writers/tck.ts";
 import type { Gates } from "./gates.ts";
 
 /** A message to the agent of this suite. */

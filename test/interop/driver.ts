@@ -1,7 +1,7 @@
-import type { StreamEvent } from "../../src/model/event.ts";
-import type { Message } from "../../src/model/message.ts";
-import type { SendConfiguration, SendOutcome, TaskPushNotificationConfig } from "../../src/model/operation.ts";
-import type { Task } from "../../src/model/task.ts";
+import type { StreamEvent } from "../../src/core/model/event.ts";
+import type { Message } from "../../src/core/model/message.ts";
+import type { SendConfiguration, SendOutcome, TaskPushNotificationConfig } from "../../src/core/model/operation.ts";
+import type { Task } from "../../src/core/model/task.ts";
 
 /** Headers by which a caller shows who it is; gRPC carries them as metadata. */
 export type Credentials = Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-import { createDeferred } from "../../src/wire/link.ts";
+import { createDeferred } from "../../src/core/wire/link.ts";
 
 type Deferred = ReturnType<typeof createDeferred>;
 

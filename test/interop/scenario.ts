@@ -1,4 +1,4 @@
-import type { OperationKind } from "../../src/model/operation.ts";
+import type { OperationKind } from "../../src/core/model/operation.ts";
 import type { Driver } from "./driver.ts";
 import type { Gates } from "./gates.ts";
 import type { ServerFeatures } from "./servers/profile.ts";

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
-import type { StreamEvent } from "../../src/model/event.ts";
-import { type Message, textOf } from "../../src/model/message.ts";
-import type { SendOutcome } from "../../src/model/operation.ts";
-import { isTerminal, type Task, type TaskState, type TaskStatus } from "../../src/model/task.ts";
+import type { StreamEvent } from "../../src/core/model/event.ts";
+import { type Message, textOf } from "../../src/core/model/message.ts";
+import type { SendOutcome } from "../../src/core/model/operation.ts";
+import { isTerminal, type Task, type TaskState, type TaskStatus } from "../../src/core/model/task.ts";
 import type { Driver, Sending } from "./driver.ts";
 
 /** Words that scenarios share. */

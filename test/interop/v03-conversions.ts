@@ -1,7 +1,7 @@
 import type * as v03 from "a2a-js-sdk-0.3";
-import type { StreamEvent } from "../../src/model/event.ts";
-import type { JsonObject, JsonValue } from "../../src/model/json.ts";
-import { isDataPart, isRawPart, isTextPart, type Message, type Part } from "../../src/model/message.ts";
+import type { StreamEvent } from "../../src/core/model/event.ts";
+import type { JsonObject, JsonValue } from "../../src/core/model/json.ts";
+import { isDataPart, isRawPart, isTextPart, type Message, type Part } from "../../src/core/model/message.ts";
 import {
   type Artifact,
   isInterrupted,
@@ -10,7 +10,7 @@ import {
   type Task,
   type TaskState,
   type TaskStatus,
-} from "../../src/model/task.ts";
+} from "../../src/core/model/task.ts";
 
 /** The model in the words of the 0.3 SDK and back: written apart from our dialect, so that the two can disagree. */
 

@@ -1,6 +1,6 @@
 /** Every dialect over every binding it is served by, as our own client calls them. */
-import { connect } from "../../src/client/connect.ts";
-import type { ConnectOptions, RemoteAgent } from "../../src/client/options.ts";
+import { connect } from "../../src/core/client/connect.ts";
+import type { ConnectOptions, RemoteAgent } from "../../src/core/client/options.ts";
 
 export interface Spoken {
   readonly dialect: string;

@@ -1,7 +1,7 @@
 /** The platform proves who it is in its head: whoever does not is refused before a large body is read. */
 import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { defineAgent } from "../../src/agents/define.ts";
+import { defineAgent } from "../../src/core/agents/define.ts";
 import { startServer } from "../support/lifecycle.ts";
 import { beginRequest } from "../support/raw-socket.ts";
 

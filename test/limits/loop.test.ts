@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { defineAgent } from "../../src/agents/define.ts";
-import type { RemoteAgent } from "../../src/client/options.ts";
-import type { StreamEvent } from "../../src/model/event.ts";
-import type { Hops } from "../../src/model/extensions.ts";
-import { textOf } from "../../src/model/message.ts";
-import { type DragomanServer, serve } from "../../src/server/serve.ts";
+import { defineAgent } from "../../src/core/agents/define.ts";
+import type { RemoteAgent } from "../../src/core/client/options.ts";
+import type { StreamEvent } from "../../src/core/model/event.ts";
+import type { Hops } from "../../src/core/model/extensions.ts";
+import { textOf } from "../../src/core/model/message.ts";
+import { type DragomanServer, serve } from "../../src/core/server/serve.ts";
 import { INTERFACES, speaking } from "./interfaces.ts";
 
 /** Ends the test where the product does not. */

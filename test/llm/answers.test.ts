@@ -11,7 +11,7 @@ import {
   stream,
   textFrames,
   usage,
-} from "../../src/agents/llm/testing/model-server.ts";
+} from "../../src/features/llm/testing/model-server.ts";
 import { sendRaw } from "../support/raw-http.ts";
 import { statesOf, userMessage } from "../support/wire-client.ts";
 import { KEY, reasonOf, serveModel, startModel, textOfTask, USAGE } from "./stage.ts";

@@ -1,6 +1,6 @@
 /** What a language model is reminded of, and what it is not. */
 import { expect, test } from "vitest";
-import { say } from "../../src/agents/llm/testing/model-server.ts";
+import { say } from "../../src/features/llm/testing/model-server.ts";
 import { HTTP_BINDINGS } from "../support/bindings.ts";
 import { createFolder } from "../support/lifecycle.ts";
 import { userMessage, WireClient } from "../support/wire-client.ts";

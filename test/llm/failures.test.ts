@@ -9,7 +9,7 @@ import {
   say,
   stream,
   textFrames,
-} from "../../src/agents/llm/testing/model-server.ts";
+} from "../../src/features/llm/testing/model-server.ts";
 import { freePort } from "../support/lifecycle.ts";
 import { KEY, reasonOf, serveModel, startModel, textOfTask, USAGE } from "./stage.ts";
 

@@ -1,8 +1,13 @@
 /** Our server with an `llm:` agent, and the server of the model behind it. */
-import { type ModelServer, type ScriptedAnswer, startModelServer } from "../../src/agents/llm/testing/model-server.ts";
-import { buildAgents } from "../../src/server/config/build-agents.ts";
-import { parseConfig } from "../../src/server/config/load.ts";
-import type { ServeOptions } from "../../src/server/serve.ts";
+
+import { buildAgents } from "../../src/core/server/config/build-agents.ts";
+import { parseConfig } from "../../src/core/server/config/load.ts";
+import type { ServeOptions } from "../../src/core/server/serve.ts";
+import {
+  type ModelServer,
+  type ScriptedAnswer,
+  startModelServer,
+} from "../../src/features/llm/testing/model-server.ts";
 import { HTTP_BINDINGS } from "../support/bindings.ts";
 import { closeLater, startServer } from "../support/lifecycle.ts";
 import { WireClient } from "../support/wire-client.ts";

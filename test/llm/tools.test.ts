@@ -1,9 +1,9 @@
 /** Agents as tools of a language model. */
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { defineAgent } from "../../src/agents/define.ts";
-import { call, DONE, delta, say, stream, usage } from "../../src/agents/llm/testing/model-server.ts";
-import type { Agent } from "../../src/engine/agent.ts";
+import { defineAgent } from "../../src/core/agents/define.ts";
+import type { Agent } from "../../src/core/engine/agent.ts";
+import { call, DONE, delta, say, stream, usage } from "../../src/features/llm/testing/model-server.ts";
 import { createFolder } from "../support/lifecycle.ts";
 import { userMessage } from "../support/wire-client.ts";
 import { reasonOf, serveModel, startModel, textOfTask, USAGE } from "./stage.ts";

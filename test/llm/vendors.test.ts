@@ -1,6 +1,6 @@
 /** Answers of many vendors, whose servers are compatible with OpenAI's in ways of their own. */
 import { beforeAll, expect, test } from "vitest";
-import { type ModelServer, say } from "../../src/agents/llm/testing/model-server.ts";
+import { type ModelServer, say } from "../../src/features/llm/testing/model-server.ts";
 import type { WireClient } from "../support/wire-client.ts";
 import { CHINA } from "./exchanges/china.ts";
 import { HOSTED } from "./exchanges/hosted.ts";

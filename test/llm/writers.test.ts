@@ -1,6 +1,6 @@
 /** The writers with a language model. */
 import { expect, test } from "vitest";
-import { fail, say } from "../../src/agents/llm/testing/model-server.ts";
+import { fail, say } from "../../src/features/llm/testing/model-server.ts";
 import { userMessage } from "../support/wire-client.ts";
 import { reasonOf, serveModel, startModel, textOfTask, USAGE } from "./stage.ts";
 

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type Finished, finished, runCli, startCli, stopAll } from "../../src/cli/testing/run-cli.ts";
-import { runInProcess } from "../../src/cli/testing/run-in-process.ts";
-import { ProtocolError } from "../../src/model/errors.ts";
+import { type Finished, finished, runCli, startCli, stopAll } from "../../src/core/cli/testing/run-cli.ts";
+import { runInProcess } from "../../src/core/cli/testing/run-in-process.ts";
+import { ProtocolError } from "../../src/core/model/errors.ts";
 import { createFolder } from "../support/lifecycle.ts";
 import { browse } from "./browser.ts";
 import { type GuardedAgent, startGuardedAgent } from "./guarded-agent.ts";

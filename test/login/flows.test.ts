@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { CredentialProvider, CredentialVault, OAuthCredential } from "../../src/auth/login/contract.ts";
-import { createFileVault } from "../../src/auth/login/file-vault.ts";
-import { type LogInOptions, logIn } from "../../src/auth/login/oauth/log-in.ts";
-import { chooseLogin, type OAuthScheme, type OpenIdScheme } from "../../src/auth/login/security-schemes.ts";
-import { createStoredProvider } from "../../src/auth/login/stored-credentials.ts";
-import { fetchCard } from "../../src/client/card/fetch-card.ts";
-import { connect } from "../../src/client/connect.ts";
-import type { RemoteAgent } from "../../src/client/options.ts";
+import type { CredentialProvider, CredentialVault, OAuthCredential } from "../../src/core/auth/login/contract.ts";
+import { createFileVault } from "../../src/core/auth/login/file-vault.ts";
+import { type LogInOptions, logIn } from "../../src/core/auth/login/oauth/log-in.ts";
+import { chooseLogin, type OAuthScheme, type OpenIdScheme } from "../../src/core/auth/login/security-schemes.ts";
+import { createStoredProvider } from "../../src/core/auth/login/stored-credentials.ts";
+import { fetchCard } from "../../src/core/client/card/fetch-card.ts";
+import { connect } from "../../src/core/client/connect.ts";
+import type { RemoteAgent } from "../../src/core/client/options.ts";
 import { createFolder } from "../support/lifecycle.ts";
 import { browse } from "./browser.ts";
 import { type GuardedAgent, startGuardedAgent } from "./guarded-agent.ts";
@@ -291,7 +291,7 @@ describe("a login", () => {
   });
 
   it("that was revoked has to be made again, and reports that", async () => {
-    const { revoke } = await import("../../src/auth/login/oauth/tokens.ts");
+    const { revoke } = await import("../../src/core/auth/login/oauth/tokens.ts");
     const credential = await logInFor("id");
     expect(await revoke(credential, { fetch: globalThis.fetch, allowLoopback: true })).toBe(true);
     ahead = 3_700_000;

@@ -2,11 +2,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
-import { defineAgent } from "../../src/agents/define.ts";
-import type { Caller } from "../../src/model/caller.ts";
-import type { SecurityRequirement } from "../../src/model/card.ts";
-import type { JsonObject } from "../../src/model/json.ts";
-import { createHandler } from "../../src/server/web-handler.ts";
+import { defineAgent } from "../../src/core/agents/define.ts";
+import type { Caller } from "../../src/core/model/caller.ts";
+import type { SecurityRequirement } from "../../src/core/model/card.ts";
+import type { JsonObject } from "../../src/core/model/json.ts";
+import { createHandler } from "../../src/core/server/web-handler.ts";
 
 export interface GuardedAgentOptions {
   readonly authenticate: (headers: Readonly<Record<string, string | undefined>>, query: URLSearchParams) => Caller;

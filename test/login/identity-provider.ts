@@ -5,8 +5,8 @@ import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair } from "jose";
 import Provider from "oidc-provider";
 import { vi } from "vitest";
-import type { Caller } from "../../src/model/caller.ts";
-import { ProtocolError } from "../../src/model/errors.ts";
+import type { Caller } from "../../src/core/model/caller.ts";
+import { ProtocolError } from "../../src/core/model/errors.ts";
 
 export const SCOPE = "agent:call";
 const AUDIENCE = "https://agent.example/";

@@ -1,11 +1,11 @@
 /** A task of another owner and one that never was take the same way through the server, whatever state the task is in. */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { SILENT_LOG } from "../../src/model/ports.ts";
-import { systemClock } from "../../src/server/clock-and-ids.ts";
-import { type DragomanServer, serve } from "../../src/server/serve.ts";
-import type { TaskStore } from "../../src/store/contract.ts";
-import { openStore } from "../../src/store/open.ts";
+import { SILENT_LOG } from "../../src/core/model/ports.ts";
+import { systemClock } from "../../src/core/server/clock-and-ids.ts";
+import { type DragomanServer, serve } from "../../src/core/server/serve.ts";
+import type { TaskStore } from "../../src/core/store/contract.ts";
+import { openStore } from "../../src/core/store/open.ts";
 import { Stage } from "../support/stage.ts";
 import { STORES } from "../support/store-specs.ts";
 import { userMessage } from "../support/wire-client.ts";

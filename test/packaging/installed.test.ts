@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { connect } from "../../src/client/index.ts";
+import { connect } from "../../src/client.ts";
 import { cleanEnvironment, type Finished, ROOT, runProgram } from "../built/cli.ts";
 import { blocksOf, commandsOf } from "../readme/blocks.ts";
 import { type Registry, startRegistry } from "./registry.ts";

@@ -2,8 +2,8 @@
 
 import type { ServiceError } from "@grpc/grpc-js";
 import { describe, expect, it } from "vitest";
-import { createEchoAgent } from "../../src/agents/builtin.ts";
-import { createTckAgent } from "../../src/agents/tck.ts";
+import { createEchoAgent } from "../../src/core/agents/builtin.ts";
+import { createTckAgent } from "../../src/features/writers/tck.ts";
 import { GeneratedClient, type Plain } from "../support/generated-client.ts";
 import { startServer } from "../support/lifecycle.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createEchoAgent } from "../../src/agents/builtin.ts";
+import { createEchoAgent } from "../../src/core/agents/builtin.ts";
 import { startServer } from "../support/lifecycle.ts";
 import { sendRaw } from "../support/raw-http.ts";
 import { A2A_V1 } from "./a2a-v1.ts";

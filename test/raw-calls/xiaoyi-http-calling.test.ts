@@ -2,11 +2,11 @@
 
 import { createServer, type ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
-import { createEchoAgent } from "../../src/agents/builtin.ts";
-import { connect, fetchCard } from "../../src/client/index.ts";
-import type { ExchangeTrace } from "../../src/client/options.ts";
+import { connect, fetchCard } from "../../src/client.ts";
+import { createEchoAgent } from "../../src/core/agents/builtin.ts";
+import type { ExchangeTrace } from "../../src/core/client/options.ts";
+import { xiaoyi } from "../../src/features/xiaoyi/index.ts";
 import { defineAgent } from "../../src/index.ts";
-import { xiaoyi } from "../../src/xiaoyi.ts";
 import { listen, startServer } from "../support/lifecycle.ts";
 import { SHOWN_DATA, sleeper, withoutComments } from "./xiaoyi-http.ts";
 

@@ -1,11 +1,11 @@
 /** What the platform's place gets that no platform should send, put to a running server. */
 
 import { beforeEach, describe, expect, it } from "vitest";
-import { signTimestamp } from "../../src/dialects/xiaoyi/signature.ts";
+import type { Part } from "../../src/core/model/message.ts";
+import { type Log, SILENT_LOG } from "../../src/core/model/ports.ts";
+import type { DragomanServer } from "../../src/core/server/serve.ts";
+import { signTimestamp } from "../../src/features/xiaoyi/shared/signature.ts";
 import { defineAgent } from "../../src/index.ts";
-import type { Part } from "../../src/model/message.ts";
-import { type Log, SILENT_LOG } from "../../src/model/ports.ts";
-import type { DragomanServer } from "../../src/server/serve.ts";
 import { startServer } from "../support/lifecycle.ts";
 import { sendRaw } from "../support/raw-http.ts";
 

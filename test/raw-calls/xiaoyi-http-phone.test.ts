@@ -2,7 +2,7 @@
 
 import { createServer } from "node:http";
 import { describe, expect, it } from "vitest";
-import { createEchoAgent } from "../../src/agents/builtin.ts";
+import { createEchoAgent } from "../../src/core/agents/builtin.ts";
 import { defineAgent } from "../../src/index.ts";
 import { listen, startServer } from "../support/lifecycle.ts";
 import { openRequest, sendRaw } from "../support/raw-http.ts";

@@ -2,9 +2,9 @@
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type ConnectOptions, connect } from "../../src/client/index.ts";
-import type { ExchangeTrace } from "../../src/client/options.ts";
-import type { Message } from "../../src/model/message.ts";
+import { type ConnectOptions, connect } from "../../src/client.ts";
+import type { ExchangeTrace } from "../../src/core/client/options.ts";
+import type { Message } from "../../src/core/model/message.ts";
 
 interface Asked {
   readonly id: unknown;

@@ -3,8 +3,8 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { describe, expect, it } from "vitest";
-import { createEchoAgent } from "../../src/agents/builtin.ts";
-import { signTimestamp } from "../../src/dialects/xiaoyi/signature.ts";
+import { createEchoAgent } from "../../src/core/agents/builtin.ts";
+import { signTimestamp } from "../../src/features/xiaoyi/shared/signature.ts";
 import { defineAgent } from "../../src/index.ts";
 import { listen, startServer } from "../support/lifecycle.ts";
 import { untilMetric } from "../support/metrics.ts";

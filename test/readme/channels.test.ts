@@ -3,8 +3,8 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { parsePost } from "../../src/dialects/a2a-lite/parse.ts";
-import { parseConfig } from "../../src/server/config/load.ts";
+import { parseConfig } from "../../src/core/server/config/load.ts";
+import { parsePost } from "../../src/features/chat/a2a-lite/parse.ts";
 import { ROOT } from "../built/cli.ts";
 import { blocksOf } from "./blocks.ts";
 

@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { parse } from "yaml";
-import { createTckAgent } from "../../src/agents/tck.ts";
-import { runInProcess } from "../../src/cli/testing/run-in-process.ts";
+import { runInProcess } from "../../src/core/cli/testing/run-in-process.ts";
+import { createTckAgent } from "../../src/features/writers/tck.ts";
 import { createFolder, startServer } from "../support/lifecycle.ts";
 import { blocksOf } from "./blocks.ts";
 

@@ -4,7 +4,7 @@ import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { connect, textOf } from "../../src/client/index.ts";
+import { connect, textOf } from "../../src/client.ts";
 import { cleanEnvironment, ROOT, runProgram } from "../built/cli.ts";
 import { createProject, type Project, typeErrors } from "../built/project.ts";
 import { freePort } from "../support/lifecycle.ts";

@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { buildAgents, loadConfig } from "../../src/server/config/index.ts";
-import { parseWorkflow } from "../../src/workflow/load.ts";
+import { buildAgents, loadConfig } from "../../src/core/server/config/index.ts";
+import { parseWorkflow } from "../../src/features/workflow/definition/load.ts";
 import { CLI, ROOT, runProgram } from "../built/cli.ts";
 import { createProject, typeErrors } from "../built/project.ts";
 import { blocksOf, commandsOf } from "./blocks.ts";

@@ -2,9 +2,9 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { connect, createRegistryClient } from "../../src/client/index.ts";
+import { connect, createRegistryClient } from "../../src/client.ts";
+import type { Task } from "../../src/core/model/task.ts";
 import { readProgress, type StepProgress } from "../../src/index.ts";
-import type { Task } from "../../src/model/task.ts";
 import { CLI, runCli, serveConfig } from "../built/cli.ts";
 import { blocksOf } from "../readme/blocks.ts";
 import { closeLater, createFolder } from "../support/lifecycle.ts";

@@ -1,7 +1,7 @@
 /** Servers that announce their agents, find those of others, and what a client of the registry sees of it. */
 import { expect, it } from "vitest";
-import { createFindingAgent } from "../../src/agents/remote/finding-agent.ts";
-import { connect, createRegistryClient, textOf } from "../../src/client/index.ts";
+import { connect, createRegistryClient, textOf } from "../../src/client.ts";
+import { createFindingAgent } from "../../src/features/gateway/finding-agent.ts";
 import { defineAgent } from "../../src/index.ts";
 import { startServer } from "../support/lifecycle.ts";
 import { ask, startSite } from "./support.ts";

@@ -1,7 +1,7 @@
 /** An upstream whose connection is cut at each frame of an answer, in each dialect: nothing is lost, nothing comes twice. */
 import { connect as connectSocket, createServer } from "node:net";
 import { describe, expect, test } from "vitest";
-import { textOf } from "../../src/model/message.ts";
+import { textOf } from "../../src/core/model/message.ts";
 import { HTTP_BINDINGS } from "../support/bindings.ts";
 import { startGateway, startUpstream, UPSTREAMS } from "../support/gateway.ts";
 import { freePort, listen } from "../support/lifecycle.ts";

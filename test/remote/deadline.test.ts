@@ -1,7 +1,7 @@
 /** How long a caller waits bounds every call that is made for it, however many servers those come through. */
 
 import { describe, expect, test } from "vitest";
-import { openStream, rpcFrame, sendResult, startFakeAgent, task } from "../../src/client/testing/fake-agent.ts";
+import { openStream, rpcFrame, sendResult, startFakeAgent, task } from "../../src/core/client/testing/fake-agent.ts";
 import { BINDINGS, HTTP_BINDINGS } from "../support/bindings.ts";
 import { startGateway, startUpstream, UPSTREAMS } from "../support/gateway.ts";
 import { closeLater } from "../support/lifecycle.ts";

@@ -2,7 +2,6 @@
 
 import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
-import { createUpstreamAgent } from "../../src/agents/remote/index.ts";
 import {
   artifactUpdate,
   cardOf,
@@ -14,9 +13,10 @@ import {
   startFakeAgent,
   statusUpdate,
   task,
-} from "../../src/client/testing/fake-agent.ts";
-import { FakeClock } from "../../src/engine/testing/fake-clock.ts";
-import type { Log } from "../../src/model/ports.ts";
+} from "../../src/core/client/testing/fake-agent.ts";
+import { FakeClock } from "../../src/core/engine/testing/fake-clock.ts";
+import type { Log } from "../../src/core/model/ports.ts";
+import { createUpstreamAgent } from "../../src/features/gateway/index.ts";
 import { HTTP_BINDINGS } from "../support/bindings.ts";
 import { startGateway, startUpstream, untilCard } from "../support/gateway.ts";
 import { closeLater, freePort, startServer } from "../support/lifecycle.ts";

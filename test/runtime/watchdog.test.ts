@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { createStallDetector } from "../../src/agents/threads.ts";
-import { EXIT } from "../../src/cli/errors.ts";
-import { STALLED_EXIT_CODE } from "../../src/server/watchdog.ts";
+import { createStallDetector } from "../../src/core/agents/threads.ts";
+import { EXIT } from "../../src/core/cli/errors.ts";
+import { STALLED_EXIT_CODE } from "../../src/core/server/watchdog.ts";
 import { ServedFolder } from "./served-folder.ts";
 
 const FILES = {

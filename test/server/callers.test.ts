@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { createEchoAgent } from "../../src/agents/builtin.ts";
-import { defineAgent } from "../../src/agents/define.ts";
-import { ProtocolError } from "../../src/model/errors.ts";
-import { createHostCheck } from "../../src/server/access/loopback.ts";
-import type { DragomanServer, ServeOptions } from "../../src/server/serve.ts";
+import { createEchoAgent } from "../../src/core/agents/builtin.ts";
+import { defineAgent } from "../../src/core/agents/define.ts";
+import { ProtocolError } from "../../src/core/model/errors.ts";
+import { createHostCheck } from "../../src/core/server/access/loopback.ts";
+import type { DragomanServer, ServeOptions } from "../../src/core/server/serve.ts";
 import { startServer } from "../support/lifecycle.ts";
 import { A2A_V1, callRpc, type RawReply, rpcBody, sendRaw } from "../support/raw-http.ts";
 import { userMessage } from "../support/wire-client.ts";

@@ -1,9 +1,9 @@
 /** Agents that are made in code with the options of a configuration, as their callers see them. */
 import { describe, expect, test } from "vitest";
-import { say, startModelServer } from "../../src/agents/llm/testing/model-server.ts";
-import { connect, textOf } from "../../src/client/index.ts";
+import { connect, textOf } from "../../src/client.ts";
+import type { Task } from "../../src/core/model/task.ts";
+import { say, startModelServer } from "../../src/features/llm/testing/model-server.ts";
 import { createWorkflowAgent, defineAgent, exec, llm, remote, serve, workflow } from "../../src/index.ts";
-import type { Task } from "../../src/model/task.ts";
 import { closeLater, startServer } from "../support/lifecycle.ts";
 
 const shout = defineAgent({

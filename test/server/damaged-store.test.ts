@@ -2,7 +2,7 @@ import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type Finished, finished, startCli, stopAll } from "../../src/cli/testing/run-cli.ts";
+import { type Finished, finished, startCli, stopAll } from "../../src/core/cli/testing/run-cli.ts";
 import { changeStore, leavesOf, overwritePage } from "../support/corrupt-store.ts";
 import { createFolder } from "../support/lifecycle.ts";
 import { callRpc } from "../support/raw-http.ts";

@@ -1,12 +1,12 @@
 import { createServer } from "node:http";
 import express from "express";
 import { describe, expect, test } from "vitest";
-import { createEchoAgent } from "../../src/agents/builtin.ts";
-import { defineAgent } from "../../src/agents/define.ts";
-import { connect } from "../../src/client/index.ts";
-import { dragoman } from "../../src/server/express.ts";
-import { type ServeOptions, serve } from "../../src/server/serve.ts";
-import { createHandler } from "../../src/server/web-handler.ts";
+import { connect } from "../../src/client.ts";
+import { createEchoAgent } from "../../src/core/agents/builtin.ts";
+import { defineAgent } from "../../src/core/agents/define.ts";
+import { type ServeOptions, serve } from "../../src/core/server/serve.ts";
+import { createHandler } from "../../src/core/server/web-handler.ts";
+import { dragoman } from "../../src/express.ts";
 import { closeLater, listen, startServer } from "../support/lifecycle.ts";
 
 const agents = { echo: createEchoAgent() };

@@ -2,11 +2,11 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createWorkflowAgent } from "../../src/agents/workflow/index.ts";
-import { startTestAgent, statusUpdate, type TestAgent, task } from "../../src/cli/testing/agent-server.ts";
-import { runInProcess } from "../../src/cli/testing/run-in-process.ts";
-import type { JsonValue } from "../../src/model/json.ts";
-import { loadWorkflow } from "../../src/workflow/load.ts";
+import { startTestAgent, statusUpdate, type TestAgent, task } from "../../src/core/cli/testing/agent-server.ts";
+import { runInProcess } from "../../src/core/cli/testing/run-in-process.ts";
+import type { JsonValue } from "../../src/core/model/json.ts";
+import { createWorkflowAgent } from "../../src/features/workflow/agent/index.ts";
+import { loadWorkflow } from "../../src/features/workflow/definition/load.ts";
 import { HTTP_BINDINGS } from "../support/bindings.ts";
 import { closeLater, createFolder, startServer } from "../support/lifecycle.ts";
 import { WireClient } from "../support/wire-client.ts";

@@ -3,12 +3,12 @@ import { readFile, writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { createEchoAgent } from "../../src/agents/builtin.ts";
-import { SILENT_LOG } from "../../src/model/ports.ts";
-import { systemClock } from "../../src/server/clock-and-ids.ts";
-import { type ServeOptions, serve } from "../../src/server/serve.ts";
-import { createDialInAgent } from "../../src/server/xiaoyi/dial-in-agent.ts";
-import { openStore } from "../../src/store/open.ts";
+import { createEchoAgent } from "../../src/core/agents/builtin.ts";
+import { SILENT_LOG } from "../../src/core/model/ports.ts";
+import { systemClock } from "../../src/core/server/clock-and-ids.ts";
+import { type ServeOptions, serve } from "../../src/core/server/serve.ts";
+import { openStore } from "../../src/core/store/open.ts";
+import { createDialInAgent } from "../../src/features/xiaoyi/server/dial-in-agent.ts";
 import { createFolder, freePort, listen } from "../support/lifecycle.ts";
 
 /** A store that counts how often it is closed. */

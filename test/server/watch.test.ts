@@ -1,9 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { SILENT_LOG } from "../../src/model/ports.ts";
-import { buildAgents, loadConfig } from "../../src/server/config/index.ts";
-import { watchModules } from "../../src/server/config/watch-modules.ts";
+import { SILENT_LOG } from "../../src/core/model/ports.ts";
+import { buildAgents, loadConfig } from "../../src/core/server/config/index.ts";
+import { watchModules } from "../../src/core/server/config/watch-modules.ts";
 import { closeLater, createFolder, startServer } from "../support/lifecycle.ts";
 import { callRpc } from "../support/raw-http.ts";
 import { userMessage } from "../support/wire-client.ts";

@@ -2,9 +2,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { defineAgent } from "../../src/agents/define.ts";
-import { EXTENSIONS } from "../../src/model/extensions.ts";
-import { buildAgents, loadConfig } from "../../src/server/config/index.ts";
+import { defineAgent } from "../../src/core/agents/define.ts";
+import { EXTENSIONS } from "../../src/core/model/extensions.ts";
+import { buildAgents, loadConfig } from "../../src/core/server/config/index.ts";
 import { createFolder, startServer } from "../support/lifecycle.ts";
 import { sendRaw } from "../support/raw-http.ts";
 

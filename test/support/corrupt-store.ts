@@ -1,6 +1,6 @@
 /** Does to a store's file what failing disks do. */
 import { closeSync, openSync, readSync, writeSync } from "node:fs";
-import { openDriver } from "../../src/store/sqlite/driver.ts";
+import { openDriver } from "../../src/core/store/sqlite/driver.ts";
 
 const PAGE = 4096;
 const INTERIOR = 5;

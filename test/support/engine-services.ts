@@ -1,12 +1,12 @@
 /** Agents on an engine, without a server: what dialects and carriers are given to serve. */
-import type { ServeLimits } from "../../src/dialects/contract.ts";
-import type { Agent } from "../../src/engine/agent.ts";
-import { Engine } from "../../src/engine/engine.ts";
-import { SILENT_LOG } from "../../src/model/ports.ts";
-import { ServedAgentService } from "../../src/server/agent-service.ts";
-import { systemClock, uuidIds } from "../../src/server/clock-and-ids.ts";
-import type { TaskStore } from "../../src/store/contract.ts";
-import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
+import type { ServeLimits } from "../../src/core/dialects/contract.ts";
+import type { Agent } from "../../src/core/engine/agent.ts";
+import { Engine } from "../../src/core/engine/engine.ts";
+import { SILENT_LOG } from "../../src/core/model/ports.ts";
+import { ServedAgentService } from "../../src/core/server/agent-service.ts";
+import { systemClock, uuidIds } from "../../src/core/server/clock-and-ids.ts";
+import type { TaskStore } from "../../src/core/store/contract.ts";
+import { createMemoryStore } from "../../src/core/store/memory/memory-store.ts";
 
 export const LIMITS: ServeLimits = { maxDepth: 64, maxValues: 200_000, maxParts: 1_000, keepAliveMs: 60_000 };
 

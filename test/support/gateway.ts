@@ -1,9 +1,9 @@
 /** A server whose agents are remote ones, and servers for them to be, each called in one dialect. */
-import { connect } from "../../src/client/connect.ts";
-import type { RemoteAgent } from "../../src/client/options.ts";
-import { buildAgents } from "../../src/server/config/build-agents.ts";
-import { parseConfig } from "../../src/server/config/load.ts";
-import type { DragomanServer, ServeOptions } from "../../src/server/serve.ts";
+import { connect } from "../../src/core/client/connect.ts";
+import type { RemoteAgent } from "../../src/core/client/options.ts";
+import { buildAgents } from "../../src/core/server/config/build-agents.ts";
+import { parseConfig } from "../../src/core/server/config/load.ts";
+import type { DragomanServer, ServeOptions } from "../../src/core/server/serve.ts";
 import { createFolder, startServer } from "./lifecycle.ts";
 import { sendRaw } from "./raw-http.ts";
 import { Stage } from "./stage.ts";

@@ -1,8 +1,8 @@
 /** A server with a scripted agent, for one block of tests. */
 import { afterAll, beforeAll, describe } from "vitest";
-import type { AgentDefinition } from "../../src/agents/define.ts";
-import type { Agent } from "../../src/engine/agent.ts";
-import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
+import type { AgentDefinition } from "../../src/core/agents/define.ts";
+import type { Agent } from "../../src/core/engine/agent.ts";
+import { type DragomanServer, type ServeOptions, serve } from "../../src/core/server/serve.ts";
 import { BINDINGS, type Binding, HTTP_BINDINGS, type HttpBinding } from "./bindings.ts";
 import { Stage } from "./stage.ts";
 import { STORES, type StoreSpec } from "./store-specs.ts";

@@ -1,11 +1,11 @@
 /** An agent that does what the text of a message says, and the hands with which a test holds and releases it. */
 
-import { type AgentDefinition, defineAgent } from "../../src/agents/define.ts";
-import { waitForAbort } from "../../src/agents/tck.ts";
-import type { AgentTurn } from "../../src/agents/turn.ts";
-import type { Agent, AgentEvent, MessageDraft } from "../../src/engine/agent.ts";
-import { isTextPart } from "../../src/model/message.ts";
-import { createDeferred } from "../../src/wire/link.ts";
+import { type AgentDefinition, defineAgent } from "../../src/core/agents/define.ts";
+import type { AgentTurn } from "../../src/core/agents/turn.ts";
+import type { Agent, AgentEvent, MessageDraft } from "../../src/core/engine/agent.ts";
+import { isTextPart } from "../../src/core/model/message.ts";
+import { createDeferred } from "../../src/core/wire/link.ts";
+import { waitForAbort } from "../../src/features/writers/tck.ts";
 
 interface Gate {
   readonly passed: ReturnType<typeof createDeferred>;

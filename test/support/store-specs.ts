@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { TaskStore } from "../../src/store/contract.ts";
+import type { TaskStore } from "../../src/core/store/contract.ts";
 
 export interface StoreSpec {
   readonly name: string;

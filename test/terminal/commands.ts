@@ -1,7 +1,7 @@
 /** Runs command lines one after the other in one process: starting one for each takes longer than all the rest. */
 import { readFileSync } from "node:fs";
-import { flushProcessOutput, processOutput } from "../../src/cli/output.ts";
-import { run } from "../../src/cli/run.ts";
+import { flushProcessOutput, processOutput } from "../../src/core/cli/output.ts";
+import { run } from "../../src/core/cli/run.ts";
 
 // No one is there to answer questions.
 process.stdin.isTTY = false;

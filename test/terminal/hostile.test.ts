@@ -1,8 +1,8 @@
 /** An agent and a registry that try to control the terminal of those who look at them. */
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { startTestAgent, type TestAgent } from "../../src/cli/testing/agent-server.ts";
-import { scriptRegistry } from "../../src/client/registry/testing/scripted-registry.ts";
+import { startTestAgent, type TestAgent } from "../../src/core/cli/testing/agent-server.ts";
+import { scriptRegistry } from "../../src/features/registry/client/testing/scripted-registry.ts";
 import { ROOT } from "../built/cli.ts";
 import { createProject, type Project } from "../built/project.ts";
 import { openTerminal } from "../built/terminal.ts";

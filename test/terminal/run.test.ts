@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { startTestAgent, statusUpdate, task } from "../../src/cli/testing/agent-server.ts";
+import { startTestAgent, statusUpdate, task } from "../../src/core/cli/testing/agent-server.ts";
 import { CLI, cleanEnvironment, ROOT, requireBuild, runCli } from "../built/cli.ts";
 import { createProject, type Project } from "../built/project.ts";
 import { openTerminal, type Terminal } from "../built/terminal.ts";

@@ -1,7 +1,7 @@
 /** What a person at a terminal sees, on a pseudo-terminal. */
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { startTestAgent, statusUpdate, type TestAgent, task } from "../../src/cli/testing/agent-server.ts";
+import { startTestAgent, statusUpdate, type TestAgent, task } from "../../src/core/cli/testing/agent-server.ts";
 import { openTerminal, type Terminal } from "../built/terminal.ts";
 
 let agent: TestAgent;

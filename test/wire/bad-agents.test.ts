@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { defineAgent } from "../../src/agents/define.ts";
-import type { Agent, AgentEvent, AgentRun } from "../../src/engine/agent.ts";
+import { defineAgent } from "../../src/core/agents/define.ts";
+import type { Agent, AgentEvent, AgentRun } from "../../src/core/engine/agent.ts";
 import { readMetric } from "../support/metrics.ts";
 import { describeStores } from "../support/scene.ts";
 import { statesOf } from "../support/wire-client.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { defineAgent } from "../../src/agents/define.ts";
+import { defineAgent } from "../../src/core/agents/define.ts";
 import { BINDINGS, type Binding } from "../support/bindings.ts";
 import { startServer } from "../support/lifecycle.ts";
 import { type RawRequest, sendRaw } from "../support/raw-http.ts";
@@ -176,8 +176,8 @@ describeBindings(
 );
 
 it("uses the public URL in cards when there is one", async () => {
-  const { serve } = await import("../../src/server/serve.ts");
-  const { createEchoAgent } = await import("../../src/agents/builtin.ts");
+  const { serve } = await import("../../src/core/server/serve.ts");
+  const { createEchoAgent } = await import("../../src/core/agents/builtin.ts");
   const server = await serve({
     agents: { echo: createEchoAgent() },
     port: 0,

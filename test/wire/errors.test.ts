@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Log } from "../../src/model/ports.ts";
+import type { Log } from "../../src/core/model/ports.ts";
 import { BINDINGS, type Binding, type Method, type Params } from "../support/bindings.ts";
 import { sendRaw } from "../support/raw-http.ts";
 import { describeBindings, describeStores, useScene } from "../support/scene.ts";

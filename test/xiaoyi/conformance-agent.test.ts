@@ -1,8 +1,13 @@
 /** The built-in agent with which anybody can try the simulated platform, and what is said to it unless told otherwise. */
 import { expect, test } from "vitest";
-import { createTckAgent } from "../../src/agents/tck.ts";
-import { systemClock } from "../../src/server/clock-and-ids.ts";
-import { runScenario, SCENARIO_NAMES, type Simulator, seededRandom } from "../../src/simulator/index.ts";
+import { systemClock } from "../../src/core/server/clock-and-ids.ts";
+import { createTckAgent } from "../../src/features/writers/tck.ts";
+import {
+  runScenario,
+  SCENARIO_NAMES,
+  type Simulator,
+  seededRandom,
+} from "../../src/features/xiaoyi/simulator/index.ts";
 import { createStage } from "./stage.ts";
 
 const SEED = 37;

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { connect } from "../../src/client/index.ts";
-import { defineAgent, type ServeOptions } from "../../src/index.ts";
-import { systemClock } from "../../src/server/clock-and-ids.ts";
+import { connect } from "../../src/client.ts";
+import { systemClock } from "../../src/core/server/clock-and-ids.ts";
 import {
   createSimulator,
   describeViolation,
@@ -10,7 +9,8 @@ import {
   type ScenarioName,
   type SimulatorOptions,
   seededRandom,
-} from "../../src/simulator/index.ts";
+} from "../../src/features/xiaoyi/simulator/index.ts";
+import { defineAgent, type ServeOptions } from "../../src/index.ts";
 import { closeLater, createFolder, startServer } from "../support/lifecycle.ts";
 
 const DESCRIPTION = {

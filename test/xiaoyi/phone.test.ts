@@ -2,19 +2,19 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { waitForAbort } from "../../src/agents/tck.ts";
-import { connect } from "../../src/client/index.ts";
-import { openStream, rpcFrame, startFakeAgent, task } from "../../src/client/testing/fake-agent.ts";
-import { defineAgent, type ServeOptions } from "../../src/index.ts";
-import { systemClock } from "../../src/server/clock-and-ids.ts";
+import { connect } from "../../src/client.ts";
+import { openStream, rpcFrame, startFakeAgent, task } from "../../src/core/client/testing/fake-agent.ts";
+import { systemClock } from "../../src/core/server/clock-and-ids.ts";
+import { createDeferred } from "../../src/core/wire/link.ts";
+import { waitForAbort } from "../../src/features/writers/tck.ts";
 import {
   createSimulator,
   type Notification,
   type Simulator,
   type SimulatorOptions,
   seededRandom,
-} from "../../src/simulator/index.ts";
-import { createDeferred } from "../../src/wire/link.ts";
+} from "../../src/features/xiaoyi/simulator/index.ts";
+import { defineAgent, type ServeOptions } from "../../src/index.ts";
 import { startGateway, untilCard } from "../support/gateway.ts";
 import { closeLater, createFolder, startServer } from "../support/lifecycle.ts";
 

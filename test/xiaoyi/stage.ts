@@ -1,13 +1,13 @@
-import type { Agent } from "../../src/engine/agent.ts";
-import { systemClock } from "../../src/server/clock-and-ids.ts";
-import type { DragomanServer, ServeOptions } from "../../src/server/serve.ts";
+import type { Agent } from "../../src/core/engine/agent.ts";
+import { systemClock } from "../../src/core/server/clock-and-ids.ts";
+import type { DragomanServer, ServeOptions } from "../../src/core/server/serve.ts";
 import {
   createSimulator,
   type ScenarioOptions,
   type Simulator,
   type SimulatorOptions,
   seededRandom,
-} from "../../src/simulator/index.ts";
+} from "../../src/features/xiaoyi/simulator/index.ts";
 import { closeLater, startServer } from "../support/lifecycle.ts";
 import { createTalker, PHRASES } from "./talker.ts";
 

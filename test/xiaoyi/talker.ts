@@ -1,5 +1,5 @@
-import { defineAgent } from "../../src/agents/define.ts";
-import type { Agent } from "../../src/engine/agent.ts";
+import { defineAgent } from "../../src/core/agents/define.ts";
+import type { Agent } from "../../src/core/engine/agent.ts";
 
 export const PHRASES = {
   plain: "hello",

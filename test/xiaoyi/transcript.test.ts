@@ -2,7 +2,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { finished, runCli, startCli, stopAll } from "../../src/cli/testing/run-cli.ts";
+import { finished, runCli, startCli, stopAll } from "../../src/core/cli/testing/run-cli.ts";
 import { createFolder } from "../support/lifecycle.ts";
 
 const ENVIRONMENT = { XIAOYI_AGENT: "agent-1", XIAOYI_AK: "key-1", XIAOYI_SK: "secret-1" };

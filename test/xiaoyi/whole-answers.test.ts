@@ -1,6 +1,6 @@
 /** Agents that do not stream, on a platform that knows nothing but streams. */
 import { describe, expect, test } from "vitest";
-import { runScenario, type Simulator } from "../../src/simulator/index.ts";
+import { runScenario, type Simulator } from "../../src/features/xiaoyi/simulator/index.ts";
 import { createStage, sceneOf } from "./stage.ts";
 import { createTalker } from "./talker.ts";
 

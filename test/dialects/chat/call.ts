@@ -1,7 +1,7 @@
-import type { CodecTools } from "../../../src/dialects/contract.ts";
-import { ProtocolError } from "../../../src/model/errors.ts";
-import type { CallContext, Operation, OutcomeOf, SendOutcome } from "../../../src/model/operation.ts";
-import type { Link } from "../../../src/wire/link.ts";
+import type { CodecTools } from "../../../src/core/dialects/contract.ts";
+import { ProtocolError } from "../../../src/core/model/errors.ts";
+import type { CallContext, Operation, OutcomeOf, SendOutcome } from "../../../src/core/model/operation.ts";
+import type { Link } from "../../../src/core/wire/link.ts";
 import { callingEach, type OneLinkCaller } from "../each-link.ts";
 import { fromLine, type Line, toLine, wordsOf } from "./codec.ts";
 

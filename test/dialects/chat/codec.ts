@@ -1,10 +1,10 @@
 /** Lines of a chat: `#conversation: words` either way, `#conversation! CODE words` for what went wrong. */
 
-import { ERROR_CODES, type ErrorCode, ProtocolError } from "../../../src/model/errors.ts";
-import type { Loss, Lossy } from "../../../src/model/loss.ts";
-import { isTextPart, type Part } from "../../../src/model/message.ts";
-import type { SendOutcome } from "../../../src/model/operation.ts";
-import { isInterrupted, type Task } from "../../../src/model/task.ts";
+import { ERROR_CODES, type ErrorCode, ProtocolError } from "../../../src/core/model/errors.ts";
+import type { Loss, Lossy } from "../../../src/core/model/loss.ts";
+import { isTextPart, type Part } from "../../../src/core/model/message.ts";
+import type { SendOutcome } from "../../../src/core/model/operation.ts";
+import { isInterrupted, type Task } from "../../../src/core/model/task.ts";
 
 export type Line =
   | { readonly conversation: string; readonly words: string }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { describeDialect } from "../../../src/dialects/contract-suite.ts";
+import { describeDialect } from "../../../src/core/dialects/contract-suite.ts";
 import { fromLine, toLine } from "./codec.ts";
 import { chat } from "./index.ts";
 

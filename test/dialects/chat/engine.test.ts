@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { LinkCaller } from "../../../src/dialects/contract.ts";
-import { linkToolsOf, serveLink } from "../../../src/dialects/suite/join.ts";
-import type { Loss } from "../../../src/model/loss.ts";
-import { type Part, textOf } from "../../../src/model/message.ts";
-import type { Link } from "../../../src/wire/link.ts";
-import { createLinkPair } from "../../../src/wire/testing/link-pair.ts";
+import type { LinkCaller } from "../../../src/core/dialects/contract.ts";
+import { linkToolsOf, serveLink } from "../../../src/core/dialects/suite/join.ts";
+import type { Loss } from "../../../src/core/model/loss.ts";
+import { type Part, textOf } from "../../../src/core/model/message.ts";
+import type { Link } from "../../../src/core/wire/link.ts";
+import { createLinkPair } from "../../../src/core/wire/testing/link-pair.ts";
 import { createStage, type Stage } from "../stage.ts";
 import { chat } from "./index.ts";
 

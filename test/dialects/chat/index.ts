@@ -1,4 +1,4 @@
-import type { Dialect } from "../../../src/dialects/contract.ts";
+import type { Dialect } from "../../../src/core/dialects/contract.ts";
 import { calling } from "./call.ts";
 import { serving } from "./serve.ts";
 

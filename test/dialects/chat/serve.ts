@@ -1,8 +1,8 @@
-import type { ServeContext } from "../../../src/dialects/contract.ts";
-import { ProtocolError } from "../../../src/model/errors.ts";
-import type { CallContext, SendOutcome } from "../../../src/model/operation.ts";
-import { isInterrupted } from "../../../src/model/task.ts";
-import { type Link, LinkError } from "../../../src/wire/link.ts";
+import type { ServeContext } from "../../../src/core/dialects/contract.ts";
+import { ProtocolError } from "../../../src/core/model/errors.ts";
+import type { CallContext, SendOutcome } from "../../../src/core/model/operation.ts";
+import { isInterrupted } from "../../../src/core/model/task.ts";
+import { type Link, LinkError } from "../../../src/core/wire/link.ts";
 import { servingEach } from "../each-link.ts";
 import { fromLine, type Line, outcomeWords, toLine } from "./codec.ts";
 

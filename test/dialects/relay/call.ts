@@ -1,6 +1,6 @@
-import { ProtocolError } from "../../../src/model/errors.ts";
-import type { CallContext, FrameStream, Operation, OutcomeOf, StreamFrame } from "../../../src/model/operation.ts";
-import type { Link } from "../../../src/wire/link.ts";
+import { ProtocolError } from "../../../src/core/model/errors.ts";
+import type { CallContext, FrameStream, Operation, OutcomeOf, StreamFrame } from "../../../src/core/model/operation.ts";
+import type { Link } from "../../../src/core/wire/link.ts";
 import { callingEach, type OneLinkCaller } from "../each-link.ts";
 import { messageOf } from "./encode.ts";
 import { type Answer, readAnswer } from "./schema.ts";

@@ -1,4 +1,4 @@
-import { describeDialect } from "../../../src/dialects/contract-suite.ts";
+import { describeDialect } from "../../../src/core/dialects/contract-suite.ts";
 import { relay } from "./index.ts";
 
 describeDialect(relay, { exact: true });

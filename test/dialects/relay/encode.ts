@@ -1,6 +1,6 @@
-import type { StreamEvent } from "../../../src/model/event.ts";
-import type { Message, Part } from "../../../src/model/message.ts";
-import type { Artifact, Task, TaskStatus } from "../../../src/model/task.ts";
+import type { StreamEvent } from "../../../src/core/model/event.ts";
+import type { Message, Part } from "../../../src/core/model/message.ts";
+import type { Artifact, Task, TaskStatus } from "../../../src/core/model/task.ts";
 import { wordOf } from "./schema.ts";
 
 /** `JSON.stringify` leaves out what is undefined. */

@@ -1,13 +1,13 @@
 /** An agent that dials a relay: the serving side opens the line, the other side asks. */
 
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { LinkCaller } from "../../../src/dialects/contract.ts";
-import { allFrames, linkToolsOf, serveLink } from "../../../src/dialects/suite/join.ts";
-import { textOf } from "../../../src/model/message.ts";
-import type { Operation, SendOutcome, StreamFrame } from "../../../src/model/operation.ts";
-import type { Task } from "../../../src/model/task.ts";
-import type { Link } from "../../../src/wire/link.ts";
-import { createLinkPair } from "../../../src/wire/testing/link-pair.ts";
+import type { LinkCaller } from "../../../src/core/dialects/contract.ts";
+import { allFrames, linkToolsOf, serveLink } from "../../../src/core/dialects/suite/join.ts";
+import { textOf } from "../../../src/core/model/message.ts";
+import type { Operation, SendOutcome, StreamFrame } from "../../../src/core/model/operation.ts";
+import type { Task } from "../../../src/core/model/task.ts";
+import type { Link } from "../../../src/core/wire/link.ts";
+import { createLinkPair } from "../../../src/core/wire/testing/link-pair.ts";
 import { createStage, type Stage } from "../stage.ts";
 import { relay } from "./index.ts";
 

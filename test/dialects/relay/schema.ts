@@ -1,11 +1,11 @@
 /** A made-up wire form, far enough from the model that every name has to be translated. */
 
 import { z } from "zod";
-import { ERROR_CODES, ProtocolError } from "../../../src/model/errors.ts";
-import type { StreamEvent } from "../../../src/model/event.ts";
-import type { JsonObject, JsonValue } from "../../../src/model/json.ts";
-import type { Message, Part } from "../../../src/model/message.ts";
-import { type Artifact, TASK_STATES, type Task, type TaskState } from "../../../src/model/task.ts";
+import { ERROR_CODES, ProtocolError } from "../../../src/core/model/errors.ts";
+import type { StreamEvent } from "../../../src/core/model/event.ts";
+import type { JsonObject, JsonValue } from "../../../src/core/model/json.ts";
+import type { Message, Part } from "../../../src/core/model/message.ts";
+import { type Artifact, TASK_STATES, type Task, type TaskState } from "../../../src/core/model/task.ts";
 
 const text = z.string();
 const json = z.json() as z.ZodType<JsonValue>;

@@ -1,7 +1,7 @@
-import type { ServeContext } from "../../../src/dialects/contract.ts";
-import { ProtocolError } from "../../../src/model/errors.ts";
-import type { CallContext, FrameStream, Operation, StreamFrame } from "../../../src/model/operation.ts";
-import { type Link, LinkError } from "../../../src/wire/link.ts";
+import type { ServeContext } from "../../../src/core/dialects/contract.ts";
+import { ProtocolError } from "../../../src/core/model/errors.ts";
+import type { CallContext, FrameStream, Operation, StreamFrame } from "../../../src/core/model/operation.ts";
+import { type Link, LinkError } from "../../../src/core/wire/link.ts";
 import { servingEach } from "../each-link.ts";
 import { eventOf, messageOf, taskOf } from "./encode.ts";
 import { type Question, readQuestion } from "./schema.ts";

@@ -1,4 +1,4 @@
-import { ConnectionError, connect, ProtocolError, type RemoteAgent } from "../../../src/client/index.ts";
+import { ConnectionError, connect, ProtocolError, type RemoteAgent } from "../../../src/client.ts";
 import { CREDENTIALS, type Credentials, type Driver, factsOf } from "../driver.ts";
 
 /** Our client. */

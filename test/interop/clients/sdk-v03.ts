@@ -14,8 +14,8 @@ import {
   UnsupportedOperationError,
 } from "a2a-js-sdk-0.3/client";
 import { GrpcTransportFactory } from "a2a-js-sdk-0.3/client/grpc";
-import type { StreamEvent } from "../../../src/model/event.ts";
-import type { TaskPushNotificationConfig } from "../../../src/model/operation.ts";
+import type { StreamEvent } from "../../../src/core/model/event.ts";
+import type { TaskPushNotificationConfig } from "../../../src/core/model/operation.ts";
 import { CREDENTIALS, type Credentials, codeByClass, type Driver, factsOf, type Sending } from "../driver.ts";
 import { fromV03Event, fromV03Message, fromV03Task, toV03Message, type V03Event } from "../v03-conversions.ts";
 

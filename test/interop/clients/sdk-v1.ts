@@ -8,9 +8,9 @@ import {
 } from "@a2a-js/sdk/client";
 import { GrpcTransportFactory } from "@a2a-js/sdk/client/grpc";
 import * as errors from "@a2a-js/sdk/errors";
-import type { StreamEvent } from "../../../src/model/event.ts";
-import type { TaskPushNotificationConfig as ModelPushConfig, SendOutcome } from "../../../src/model/operation.ts";
-import type { Task as ModelTask } from "../../../src/model/task.ts";
+import type { StreamEvent } from "../../../src/core/model/event.ts";
+import type { TaskPushNotificationConfig as ModelPushConfig, SendOutcome } from "../../../src/core/model/operation.ts";
+import type { Task as ModelTask } from "../../../src/core/model/task.ts";
 import { CREDENTIALS, type Credentials, codeByClass, type Driver, factsOf } from "../driver.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
-import type { ErrorCode } from "../../../src/model/errors.ts";
-import type { OperationKind } from "../../../src/model/operation.ts";
+import type { ErrorCode } from "../../../src/core/model/errors.ts";
+import type { OperationKind } from "../../../src/core/model/operation.ts";
 import type { Driver } from "../driver.ts";
 import type { Scenario } from "../scenario.ts";
 import { collect, endedTask, refusal, says, sendTask } from "../send-helpers.ts";

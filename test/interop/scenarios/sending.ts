@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
-import type { Part } from "../../../src/model/message.ts";
-import { isTerminal, type TaskState } from "../../../src/model/task.ts";
+import type { Part } from "../../../src/core/model/message.ts";
+import { isTerminal, type TaskState } from "../../../src/core/model/task.ts";
 import type { Scenario } from "../scenario.ts";
 import { artifactText, endedTask, saidWith, says, saysAtOnce, sendTask, untilEnded } from "../send-helpers.ts";
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
-import type { TaskArtifactUpdate } from "../../../src/model/event.ts";
+import type { TaskArtifactUpdate } from "../../../src/core/model/event.ts";
 import type { Scenario } from "../scenario.ts";
 import {
   artifactText,

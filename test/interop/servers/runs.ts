@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
-import type { MessageDraft } from "../../../src/engine/agent.ts";
-import type { StreamEvent } from "../../../src/model/event.ts";
-import type { Message } from "../../../src/model/message.ts";
-import { isInterrupted, isTerminal, type Task, type TaskState, type TaskStatus } from "../../../src/model/task.ts";
+import type { MessageDraft } from "../../../src/core/engine/agent.ts";
+import type { StreamEvent } from "../../../src/core/model/event.ts";
+import type { Message } from "../../../src/core/model/message.ts";
+import { isInterrupted, isTerminal, type Task, type TaskState, type TaskStatus } from "../../../src/core/model/task.ts";
 import { behave } from "../behaviour.ts";
 import type { Gates } from "../gates.ts";
 

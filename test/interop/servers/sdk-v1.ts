@@ -14,8 +14,8 @@ import { agentCardHandler, jsonRpcHandler, restHandler } from "@a2a-js/sdk/serve
 import { A2AService, grpcService } from "@a2a-js/sdk/server/grpc";
 import { Server as GrpcServer } from "@grpc/grpc-js";
 import express from "express";
-import type { Message as ModelMessage } from "../../../src/model/message.ts";
-import type { Task as ModelTask } from "../../../src/model/task.ts";
+import type { Message as ModelMessage } from "../../../src/core/model/message.ts";
+import type { Task as ModelTask } from "../../../src/core/model/task.ts";
 import { CREDENTIALS } from "../driver.ts";
 import type { Gates } from "../gates.ts";
 import { bindGrpc, closeAll, listening } from "./listening.ts";

@@ -1,0 +1,329 @@
+/** Answers that are owed: what becomes of a task is posted where it was asked for, by this process or a later one. */
+
+import type { CarrierHost } from "../../../core/dialects/carrier.ts";
+import type { DialectTools } from "../../../core/dialects/contract.ts";
+import { toPublicError } from "../../../core/dialects/shared/errors.ts";
+import { isObject, type JsonValue, omitUndefined } from "../../../core/model/json.ts";
+import type { Loss } from "../../../core/model/loss.ts";
+import type { Delivery } from "../../../core/model/operation.ts";
+import { isInterrupted, isTerminal, type Task } from "../../../core/model/task.ts";
+import { ChannelError, type DraftFile, type Post } from "../../../core/wire/channel.ts";
+import type { Admission } from "./admission.ts";
+import type { Conversations, KnownTask } from "./conversations.ts";
+import { toDrafts } from "./drafts.ts";
+import type { Address, LiteMessage, Outgoing } from "./message.ts";
+import type { ChannelEntry } from "./options.ts";
+import type { ChannelOutbox } from "./outbox.ts";
+import { NOTHING, toOutcome, toProgress } from "./outcome.ts";
+
+/** How long a status is shown at least: where it is edited, and where every status is a post of its own. */
+const EDIT_MS = 1_000;
+const REPOST_MS = 10_000;
+/** Where a post takes longer than this, one that only says that work has begun waits: the result may come first. */
+const FAST_MS = 100;
+const ACK_MS = 1_000;
+/** In posts, so that results find room beside statuses. */
+const POSTS_PER_STATUS = 2;
+
+/** What serving is made of. */
+export interface ServingTools {
+  readonly entry: ChannelEntry;
+  readonly host: CarrierHost;
+  readonly tools: DialectTools;
+  readonly outbox: ChannelOutbox;
+  readonly conversations: Conversations;
+  readonly admission: Admission;
+}
+
+/** Where the answer to a message goes, and what it is about: the address of its delivery. */
+interface ReplyAddress extends Address {
+  readonly known: KnownTask;
+}
+
+export function addressOf(post: Post, known: KnownTask): ReplyAddress {
+  return { ...toAddress(post), known };
+}
+
+export function toAddress({ direct, id, room, sender, thread }: Post): Address {
+  const peer = { id: sender.id, name: sender.name, bot: sender.bot };
+  return { room, ...(thread !== undefined && { thread }), direct, peer, replyTo: id };
+}
+
+/** The state of a task that is shown while it runs. */
+interface Shown {
+  /** Id of the post. */
+  post: string | undefined;
+  content: string;
+  state: string;
+  at: number;
+  /** Ends the wait until the status may change. */
+  cancel: () => void;
+  /** Ends the wait before the task is acknowledged. */
+  cancelAck: () => void;
+  /** Of the delivery that shows it. */
+  signal: AbortSignal;
+}
+
+const NONE = (): void => {};
+
+export class Replies {
+  readonly #tools: ServingTools;
+  /** By task. */
+  readonly #shown = new Map<string, Shown>();
+
+  constructor(tools: ServingTools) {
+    this.#tools = tools;
+  }
+
+  async deliver(delivery: Delivery): Promise<void> {
+    const { record, signal } = delivery;
+    const address = decodeAddress(record.address);
+    if (address === undefined) return void (await delivery.giveUp(record.cursor, "the address cannot be read"));
+    let { cursor } = record;
+    // It continues what an earlier delivery has shown, which may not have ended yet.
+    const earlier = this.#shown.get(record.taskId);
+    if (earlier !== undefined) earlier.signal = signal;
+    try {
+      if (cursor === 0) await this.#acknowledge(address, signal);
+      while (!signal.aborted) {
+        const last = (await delivery.read(cursor))?.at(-1)?.number;
+        const task = await delivery.task(last);
+        if (task === undefined) {
+          this.#forget(record.taskId);
+          return void (await delivery.done());
+        }
+        if (last === undefined) return void (await delivery.release(cursor));
+        const { state } = task.status;
+        if (isTerminal(state) || isInterrupted(state)) {
+          await this.#show(address, task, last, signal);
+          if (isTerminal(state)) return void (await delivery.done());
+        } else await this.#showProgress(address, task, signal);
+        cursor = last;
+        if (!(await delivery.hold(cursor))) return;
+      }
+    } catch (error) {
+      if (!signal.aborted) await this.#fail(delivery, cursor, error);
+    } finally {
+      if (signal.aborted && this.#shown.get(record.taskId)?.signal === signal) this.#forget(record.taskId);
+    }
+  }
+
+  /** Posts once more how a task has ended. */
+  repeat(address: ReplyAddress, task: Task): void {
+    this.#post(address, this.#outcome(address, task), `${task.id}/${address.replyTo}`).catch((error: unknown) => {
+      this.#tools.tools.log.warn({ err: error, channel: this.#tools.entry.name }, "A result could not be repeated.");
+    });
+  }
+
+  /** Posts the next page of a long answer; false if there is none. */
+  async continue(address: ReplyAddress, task: Task): Promise<boolean> {
+    const { conversations, outbox } = this.#tools;
+    const posted = await conversations.posted(task.id);
+    const page = (posted.page ?? 0) + 1;
+    const outcome = { ...this.#outcome(address, task), page };
+    if (!isTerminal(task.status.state) || outbox.abilities === undefined) return false;
+    if (toDrafts({ to: address, ...outcome }, outbox.abilities, "").length === 0) return false;
+    await conversations.putPosted(task.id, { ...posted, page });
+    this.#post(address, outcome, `${task.id}/page/${page}`).catch((error: unknown) => {
+      this.#tools.tools.log.warn({ err: error, channel: this.#tools.entry.name }, "A result could not be continued.");
+    });
+    return true;
+  }
+
+  close(): void {
+    for (const { cancel, cancelAck } of this.#shown.values()) {
+      cancel();
+      cancelAck();
+    }
+  }
+
+  async #acknowledge(address: ReplyAddress, signal: AbortSignal): Promise<void> {
+    const { task, theirs } = address.known;
+    const shown = this.#shownOf(task, signal);
+    const isSlow = this.#isSlow(address);
+    if (isSlow) shown.at = this.#tools.tools.clock.now() - this.#statusMs() + this.#firstStatusMs();
+    if (theirs === undefined) return;
+    const { conversations } = this.#tools;
+    const posted = await conversations.posted(task);
+    if (posted.acknowledged !== true) {
+      const acknowledge = async () => {
+        await this.#post(address, { content: { ...NOTHING, type: "ack", task: theirs } }, `${task}/ack`, signal);
+        await conversations.putPosted(task, { ...(await conversations.posted(task)), acknowledged: true });
+      };
+      if (!isSlow) await acknowledge();
+      else shown.cancelAck = this.#tools.tools.clock.after(ACK_MS, () => void acknowledge().catch(() => {}));
+    }
+    if (posted.status !== undefined || isSlow) return;
+    const accepted = { ...NOTHING, type: "status", task: theirs, state: "accepted" } as const;
+    await this.#showStatus(address, shown, accepted, `${task}/accepted`);
+  }
+
+  /** Posts are so few here that each must say something. */
+  #isSlow({ room }: ReplyAddress): boolean {
+    const { outbox } = this.#tools;
+    const { perMs, posts } = outbox.abilities?.rate ?? { perMs: 0, posts: 1 };
+    return perMs / posts > FAST_MS || outbox.isSlow(room);
+  }
+
+  /** How it ended, or what it asks. */
+  async #show(address: ReplyAddress, task: Task, last: number, signal: AbortSignal): Promise<void> {
+    this.#forget(task.id);
+    const { content, files = [] } = this.#outcome(address, task);
+    const key = `${task.id}/${last}`;
+    try {
+      await this.#post(address, { content, files }, key, signal);
+    } catch (error) {
+      if (!isRefused(error) || files.length === 0) throw error;
+      await this.#post(address, { content: withoutFiles(content, files) }, `${key}/text`, signal);
+    }
+  }
+
+  #forget(task: string): void {
+    this.#shown.get(task)?.cancel();
+    this.#shown.get(task)?.cancelAck();
+    this.#shown.delete(task);
+  }
+
+  /** Where losses are refused, that is the outcome. */
+  #outcome({ known }: ReplyAddress, task: Task): Pick<Outgoing, "content" | "files"> {
+    const losses: Loss[] = [];
+    const outcome = toOutcome(task, known, losses);
+    try {
+      this.#tools.host.report(losses);
+      return outcome;
+    } catch (error) {
+      const parts = [{ text: toPublicError(error).message }];
+      const message = { messageId: "", role: "ROLE_AGENT", parts } as const;
+      return toOutcome({ ...task, artifacts: [], status: { state: "TASK_STATE_FAILED", message } }, known, losses);
+    }
+  }
+
+  async #showProgress(address: ReplyAddress, task: Task, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#tools.tools;
+    const edits = this.#tools.outbox.abilities?.edits === true;
+    const content = toProgress(task, address.known.theirs, edits);
+    if (content === undefined) return;
+    const shown = this.#shownOf(task.id, signal);
+    if (shown.post === undefined) await this.#readShown(task.id, shown);
+    shown.cancel();
+    const text = JSON.stringify(content);
+    if (text === shown.content) return;
+    const isNewState = !edits && shown.state !== task.status.state && !this.#isSlow(address);
+    const wait = isNewState ? 0 : shown.at + this.#statusMs() - clock.now();
+    shown.state = task.status.state;
+    if (wait <= 0) return this.#showStatus(address, shown, content);
+    this.#showLater(address, shown, content, wait);
+  }
+
+  /** Unless a newer status comes first, or the task ends. */
+  #showLater(address: ReplyAddress, shown: Shown, content: LiteMessage | string, wait: number): void {
+    if (this.#shown.get(address.known.task) !== shown) return;
+    shown.cancel();
+    shown.cancel = this.#tools.tools.clock.after(wait, () => {
+      this.#showStatus(address, shown, content).catch(() => {});
+    });
+  }
+
+  /** What an earlier process has shown is not posted again. */
+  async #readShown(task: string, shown: Shown): Promise<void> {
+    const { conversations, tools } = this.#tools;
+    const { status } = await conversations.posted(task);
+    if (status !== undefined) Object.assign(shown, status, { at: tools.clock.now() });
+  }
+
+  /** A status that cannot be posted is not missed: the next one, or the result, says more. */
+  async #showStatus(address: ReplyAddress, shown: Shown, content: LiteMessage | string, key?: string): Promise<void> {
+    const { conversations, outbox, tools } = this.#tools;
+    const { task } = address.known;
+    const { signal, state } = shown;
+    // Before the first connection it is not known whether it can be edited: the outbox knows then.
+    const edits = outbox.abilities?.edits === false ? undefined : shown.post;
+    const text = JSON.stringify(content);
+    shown.content = text;
+    shown.at = tools.clock.now();
+    try {
+      const post = await this.#post(address, { content, progress: true }, key, signal, edits);
+      shown.post = post;
+      shown.cancelAck();
+      await conversations.putPosted(task, { acknowledged: true, status: { post, content: text, state } });
+    } catch (error) {
+      if (signal.aborted || !(error instanceof ChannelError)) throw error;
+      // There was no room for it: an agent that says nothing new would seem to do nothing.
+      if (error.code === "rate-limited" && shown.content === text)
+        return this.#showLater(address, shown, content, this.#statusMs());
+      if (error.code !== "refused") return;
+      // It may have been deleted, and networks limit how long and how often a post may be edited.
+      shown.post = undefined;
+      await conversations.putPosted(task, { acknowledged: true });
+      if (edits !== undefined) await this.#showStatus(address, shown, content);
+    }
+  }
+
+  /** Resolves with the id of the post. */
+  async #post(
+    address: ReplyAddress,
+    { content, ...more }: Pick<Outgoing, "content" | "files" | "progress" | "page">,
+    key: string | undefined,
+    signal?: AbortSignal,
+    edits?: string,
+  ): Promise<string> {
+    const { admission, conversations, outbox } = this.#tools;
+    const { known, ...to } = address;
+    const { id } = await outbox.send({ to, content, ...more, ...omitUndefined({ key, edits }) }, signal);
+    if (typeof content === "string") admission.noteAnswer(to.peer.id);
+    await conversations.putPost(to.room, id, known);
+    return id;
+  }
+
+  #statusMs(): number {
+    const { abilities } = this.#tools.outbox;
+    if (abilities === undefined) return REPOST_MS;
+    return Math.max(abilities.edits ? EDIT_MS : REPOST_MS, this.#firstStatusMs());
+  }
+
+  /** How long the result is waited for. */
+  #firstStatusMs(): number {
+    const { perMs, posts } = this.#tools.outbox.abilities?.rate ?? { perMs: 0, posts: 1 };
+    return Math.max(ACK_MS, (POSTS_PER_STATUS * perMs) / posts);
+  }
+
+  #shownOf(task: string, signal: AbortSignal): Shown {
+    const known = this.#shown.get(task);
+    if (known !== undefined) return known;
+    const shown = {
+      post: undefined,
+      content: "",
+      state: "",
+      at: Number.NEGATIVE_INFINITY,
+      cancel: NONE,
+      cancelAck: NONE,
+      signal,
+    };
+    this.#shown.set(task, shown);
+    return shown;
+  }
+
+  async #fail(delivery: Delivery, cursor: number, error: unknown): Promise<void> {
+    if (!(error instanceof ChannelError)) this.#tools.tools.log.warn({ err: error }, "An answer could not be posted.");
+    if (isRefused(error)) await delivery.giveUp(cursor, error.message);
+    else await delivery.retry(cursor, "the channel did not accept it");
+  }
+}
+
+function isRefused(error: unknown): error is ChannelError {
+  return error instanceof ChannelError && (error.code === "refused" || error.code === "no-access");
+}
+
+/** Where the network refuses them, the text is still posted. */
+function withoutFiles(content: LiteMessage | string, files: readonly DraftFile[]): LiteMessage | string {
+  const note = `(The network refuses ${files.map(({ name }) => name).join(", ")}.)`;
+  const addNote = (text: string) => (text === "" ? note : `${text}\n\n${note}`);
+  return typeof content === "string" ? addNote(content) : { ...content, body: addNote(content.body) };
+}
+
+/** Undefined for an address of another format. */
+function decodeAddress(text: string): ReplyAddress | undefined {
+  const value = JSON.parse(text) as JsonValue;
+  const isAddress = isObject(value) && typeof value.room === "string" && isObject(value.peer) && isObject(value.known);
+  return isAddress ? (JSON.parse(text) as ReplyAddress) : undefined;
+}

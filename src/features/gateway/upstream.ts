@@ -1,0 +1,334 @@
+import type { Peer } from "../../core/agents/forward.ts";
+import type { AgentCaller } from "../../core/client/call/agent-caller.ts";
+import { type FetchedCard, fetchCard } from "../../core/client/card/fetch-card.ts";
+import { connectCaller, type Exchanger } from "../../core/client/connect.ts";
+import { DIALECT_NAMES } from "../../core/client/dialect-names.ts";
+import { abilitiesOf, unpublishedCard } from "../../core/client/dialects.ts";
+import { ConnectionError, changeError, failedBeforeSending, redactUrl } from "../../core/client/errors.ts";
+import {
+  type ConnectOptions,
+  DEFAULT_REQUEST_RETRY,
+  DEFAULT_STREAM_RETRY,
+  type Notice,
+  type RetryOptions,
+} from "../../core/client/options.ts";
+import type { Signal } from "../../core/model/abort.ts";
+import { type Backoff, backoffDelay, createBackoff, sleep } from "../../core/model/backoff.ts";
+import type { AgentCard, AgentInterface } from "../../core/model/card.ts";
+import { ProtocolError } from "../../core/model/errors.ts";
+import { omitUndefined } from "../../core/model/json.ts";
+import type { Loss } from "../../core/model/loss.ts";
+import type { CallContext, FrameStream, Operation, OutcomeOf, StreamFrame } from "../../core/model/operation.ts";
+import type { Clock, Log } from "../../core/model/ports.ts";
+import { abortable, cancelOpened, cancelTask, delayAbort, isCancelled } from "./cancelling.ts";
+import type { BreakerPolicy } from "./circuit-breaker.ts";
+import { TaskChanges } from "./task-changes.ts";
+import { isConnectionFailure, UpstreamHealth, type UpstreamStatus } from "./upstream-health.ts";
+
+export interface UpstreamOptions {
+  /** Name of the agent that is served from it, for messages. */
+  readonly agent: string;
+  readonly url: string;
+  /** If it was just read; default: it is read when the upstream is first called. */
+  readonly card?: FetchedCard;
+  readonly connect: Omit<ConnectOptions, "signal" | "onNotice" | "hops" | "cardUrl">;
+  /** Makes the calls over HTTP in place of the `fetch` of `connect`, which then only reads the card. */
+  readonly exchange?: Exchanger;
+  /** Which interfaces of the card may be called; `fetch` and `exchange` check addresses over HTTP themselves. */
+  readonly mayCall?: (entry: AgentInterface) => boolean;
+  /** Receives every new card before it is used. */
+  readonly onCard?: (card: AgentCard) => void;
+  /** False: called as one that does not stream, whatever its card says. */
+  readonly streaming?: boolean | undefined;
+  /** Maximum time for the answer of an upstream that does not stream. */
+  readonly answerMs?: number;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Log;
+  /** How often the card is read again. */
+  readonly refreshMs?: number;
+  readonly breaker?: BreakerPolicy;
+}
+
+const DEFAULT_REFRESH_MS = 300_000;
+const DEFAULT_BREAKER: BreakerPolicy = { threshold: 5, baseMs: 1_000, capMs: 60_000 };
+const DEFAULT_ANSWER_MS = 600_000;
+/** Assumed until the card is read: tasks of an earlier process are then continued and not failed. */
+const ASSUMED_DIALECT = DIALECT_NAMES[0];
+
+type ReportLosses = (dialect: string, losses: readonly Loss[]) => void;
+
+/** A remote agent: connects when it is first called, and reads the card in the background. */
+export class Upstream implements Peer {
+  readonly #options: UpstreamOptions;
+  readonly #health: UpstreamHealth;
+  readonly #name: string;
+  #reportLosses: ReportLosses = () => {};
+  #caller: AgentCaller | undefined;
+  #fetched: FetchedCard | undefined;
+  #loading: Promise<AgentCaller> | undefined;
+  #cardProblem: string | undefined;
+  #refreshFailures = 0;
+  #stopTimer: (() => void) | undefined;
+  #isStarted = false;
+
+  constructor(options: UpstreamOptions) {
+    this.#options = options;
+    const url = redactUrl(options.url).replace(/\/$/, "");
+    this.#name = `Upstream ${url} of agent ${options.agent}`;
+    const onRecovery = () => this.#scheduleRefresh(0);
+    this.#health = new UpstreamHealth({ ...options, url, breaker: options.breaker ?? DEFAULT_BREAKER, onRecovery });
+  }
+
+  get status(): UpstreamStatus {
+    return this.#health.status;
+  }
+
+  /** The newest usable card; undefined as long as none was read. */
+  get card(): AgentCard | undefined {
+    return this.#fetched?.card;
+  }
+
+  get isConnected(): boolean {
+    return this.#caller !== undefined;
+  }
+
+  /** The dialect in use, once it is connected. */
+  get dialect(): string | undefined {
+    return this.#caller?.interface.dialect;
+  }
+
+  get can() {
+    return this.#caller?.can ?? abilitiesOf(this.#options.connect.dialect ?? ASSUMED_DIALECT);
+  }
+
+  get recognizesRepeats(): boolean {
+    return this.#caller?.recognizesRepeats === true;
+  }
+
+  /** Reads the card now and from time to time, until `close`. */
+  start(reportLosses: ReportLosses): void {
+    this.#reportLosses = reportLosses;
+    this.#isStarted = true;
+    void this.#refresh();
+  }
+
+  /** Stops reading the card. Calls continue. */
+  close(): void {
+    this.#isStarted = false;
+    this.#stopTimer?.();
+  }
+
+  /**
+   * Resolves once the upstream can be called; rejects with UNAVAILABLE. `isPatient`: waits longer, because the upstream
+   * already works on the task.
+   */
+  async connect(signal?: Signal, isPatient = false): Promise<AgentCaller> {
+    const backoff = this.#backoff(DEFAULT_STREAM_RETRY, isPatient);
+    for (;;) {
+      try {
+        return this.#caller ?? (await abortable(this.#connectOnce(), signal));
+      } catch (error) {
+        const pause = signal?.aborted === true ? undefined : backoff.next();
+        if (pause === undefined) throw this.#explain(error);
+        await sleep(this.#options.clock, pause, signal);
+      }
+    }
+  }
+
+  async dispatch<O extends Operation>(operation: O, call: CallContext): Promise<OutcomeOf<O>> {
+    const caller = this.#caller ?? (await this.connect(call.signal));
+    const { hops, idempotencyKey, signal } = call;
+    const { trace } = call.caller;
+    const timeoutMs = this.#answerTime(caller, operation);
+    const options = omitUndefined({ hops, idempotencyKey, timeoutMs, trace });
+    if (operation.kind !== "stream" && operation.kind !== "subscribe") {
+      return this.#attempt(operation, call, () =>
+        caller.dispatch(operation, { ...options, ...(signal && { signal }) }),
+      );
+    }
+    const { clock } = this.#options;
+    const opening = delayAbort(signal, { send: operation.kind === "stream" ? operation : undefined, caller, clock });
+    try {
+      // A run subscribes only to a task that was followed before it, by an earlier process.
+      const continues = operation.kind === "subscribe";
+      const open = () => caller.dispatch(operation, { ...options, continues, controller: opening.controller });
+      // The outcome of these two operations is a stream, which the compiler cannot infer from a union.
+      const stream = (await this.#attempt(operation, call, open)) as FrameStream;
+      if (isCancelled(signal)) await cancelOpened(stream, caller);
+      return this.#follow(stream, caller, signal) as OutcomeOf<O>;
+    } catch (error) {
+      throw this.#explain(error);
+    } finally {
+      opening.release();
+    }
+  }
+
+  /** Repeats a send that cannot have arrived. What is safe to repeat anyway, the client repeats. */
+  async #attempt<T>({ kind }: Operation, call: CallContext, attempt: () => Promise<T>): Promise<T> {
+    const { idempotencyKey, signal } = call;
+    const isSend = kind === "stream" || kind === "send";
+    let backoff: Backoff | undefined;
+    for (;;) {
+      this.#acquire();
+      try {
+        const outcome = await attempt();
+        this.#health.countSuccess();
+        return outcome;
+      } catch (error) {
+        const isAborted = signal?.aborted === true;
+        this.#health.countFailure(error, isAborted);
+        backoff ??= this.#backoff(DEFAULT_REQUEST_RETRY, isSend && idempotencyKey === undefined);
+        const pause = isNeverSent(error) && !isAborted ? backoff.next() : undefined;
+        if (pause === undefined) throw this.#explain(error);
+        await sleep(this.#options.clock, pause, signal);
+      }
+    }
+  }
+
+  #follow(stream: FrameStream, caller: AgentCaller, signal: Signal | undefined): FrameStream {
+    const frames = stream[Symbol.asyncIterator]();
+    const changes = new TaskChanges();
+    const stop = async () => {
+      await frames.return?.();
+      const { isSettled, taskId: id } = changes;
+      // A reader whose signal is aborted decides itself whether the task is cancelled. Any other refused the answer.
+      if (id === undefined || isSettled || signal?.aborted === true) return;
+      await cancelTask(caller, id).catch(() => {});
+    };
+    const iterator: AsyncIterator<readonly StreamFrame[], undefined> = {
+      next: async () => {
+        try {
+          for (;;) {
+            const step = await frames.next();
+            if (step.done === true) return { done: true, value: undefined };
+            const changed = changes.apply(step.value);
+            if (changed.length > 0) return { done: false, value: changed };
+          }
+        } catch (error) {
+          this.#health.countFailure(error, signal?.aborted === true);
+          if (ProtocolError.is(error)) await stop();
+          throw this.#explain(error);
+        }
+      },
+      return: async () => {
+        await stop();
+        return { done: true, value: undefined };
+      },
+    };
+    return { [Symbol.asyncIterator]: () => iterator };
+  }
+
+  #connectOnce(): Promise<AgentCaller> {
+    if (this.#loading === undefined) this.#acquire();
+    return this.#load();
+  }
+
+  #load(): Promise<AgentCaller> {
+    this.#loading ??= this.#readCard().finally(() => {
+      this.#loading = undefined;
+    });
+    return this.#loading;
+  }
+
+  /** Reads the card and, if it is new, connects by it. A card that cannot be used does not replace an earlier one. */
+  async #readCard(): Promise<AgentCaller> {
+    const { card, connect, exchange, mayCall = () => true, streaming, url } = this.#options;
+    try {
+      const given = this.#caller === undefined ? card : undefined;
+      const fetched = given ?? (await fetchCard(url, connect));
+      if (this.#caller === undefined || fetched.raw !== this.#fetched?.raw) {
+        const supportedInterfaces = fetched.card.supportedInterfaces.filter(mayCall);
+        const capabilities = { ...fetched.card.capabilities, ...(streaming === false && { streaming }) };
+        const callable = { ...fetched.card, capabilities, supportedInterfaces };
+        const onNotice = (notice: Notice) => this.#notice(notice);
+        this.#options.onCard?.(fetched.card);
+        this.#caller = await connectCaller(callable, { ...connect, cardUrl: fetched.url, onNotice }, exchange);
+        this.#fetched = fetched;
+      }
+      this.#cardProblem = undefined;
+      if (unpublishedCard(connect.dialect, url) === undefined) this.#health.countSuccess();
+      else this.#health.countNothing();
+      return this.#caller;
+    } catch (error) {
+      if (this.#caller === undefined || isTemporary(error)) {
+        this.#health.countFailure(error);
+        throw error;
+      }
+      this.#health.countNothing();
+      this.#warnOfCard(error);
+      return this.#caller;
+    }
+  }
+
+  async #refresh(): Promise<void> {
+    try {
+      await this.#load();
+      this.#refreshFailures = 0;
+      this.#scheduleRefresh(this.#options.refreshMs ?? DEFAULT_REFRESH_MS);
+    } catch {
+      const { breaker: { baseMs, capMs } = DEFAULT_BREAKER, random } = this.#options;
+      this.#refreshFailures++;
+      this.#scheduleRefresh(backoffDelay(this.#refreshFailures, baseMs, capMs, random()));
+    }
+  }
+
+  #scheduleRefresh(milliseconds: number): void {
+    this.#stopTimer?.();
+    if (this.#isStarted) this.#stopTimer = this.#options.clock.after(milliseconds, () => void this.#refresh());
+  }
+
+  #warnOfCard(error: unknown): void {
+    const { agent, log } = this.#options;
+    const reason = error instanceof Error ? error.message : String(error);
+    if (reason === this.#cardProblem) return;
+    this.#cardProblem = reason;
+    log.warn({ agent, upstream: this.status.url, reason }, "Upstream's new card cannot be used; the last one is");
+  }
+
+  /** Throws UNAVAILABLE while calls are refused. */
+  #acquire(): void {
+    const retryAfter = this.#health.acquire();
+    if (retryAfter === 0) return;
+    const message = `${this.#name}: not reachable; the next attempt is in ${retryAfter} s.`;
+    throw new ProtocolError("UNAVAILABLE", message, { retryAfter });
+  }
+
+  #notice({ kind, loss, message }: Notice): void {
+    const { agent, log } = this.#options;
+    if (loss !== undefined) this.#reportLosses(this.dialect ?? "", [loss]);
+    else log.debug({ agent, upstream: this.status.url, kind }, message);
+  }
+
+  /** The caller of the agent has to know whose error it is. */
+  #explain(error: unknown): unknown {
+    if (ConnectionError.is(error)) {
+      return new ProtocolError("UNAVAILABLE", `${this.#name}: ${error.message}`, { cause: error });
+    }
+    if (!ProtocolError.is(error) || error.message.startsWith(this.#name)) return error;
+    return changeError(error, { message: `${this.#name}: ${error.message}`, cause: error });
+  }
+
+  /** One that does not stream may answer only when it has finished, also if it is asked to answer at once. */
+  #answerTime({ can, card }: AgentCaller, { kind }: Operation): number | undefined {
+    const isSend = kind === "stream" || kind === "send";
+    const isStreamed = can.streaming && card.capabilities.streaming !== false;
+    return isSend && !isStreamed ? (this.#options.answerMs ?? DEFAULT_ANSWER_MS) : undefined;
+  }
+
+  #backoff({ attempts, baseMs, capMs }: RetryOptions, isRepeated: boolean): Backoff {
+    const { clock, random } = this.#options;
+    const maxTries = isRepeated ? attempts - 1 : 0;
+    const policy = { baseMs, capMs, maxTries, resetAfterMs: Number.POSITIVE_INFINITY };
+    return createBackoff(policy, { now: clock.now, random });
+  }
+}
+
+/** Another attempt may succeed, so nothing is wrong with the card. */
+function isTemporary(error: unknown): boolean {
+  return isConnectionFailure(error) && !(ConnectionError.is(error) && error.permanent);
+}
+
+function isNeverSent(error: unknown): boolean {
+  return ConnectionError.is(error) && !error.permanent && error.code === "unreachable" && failedBeforeSending(error);
+}
