@@ -163,7 +163,7 @@ describe.each(SAMPLES)("$name", (sample) => {
     const wrong = (value: JsonValue, key = ""): JsonValue => {
       if (Array.isArray(value)) return value.map((item) => wrong(item));
       if (!isObject(value)) return WRONG.has(key) ? 7 : value;
-      return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, wrong(member, name)]));
+      return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, wrong(member ?? null, name)]));
     };
     const count = (task: unknown) => (task as { artifacts: unknown[] }).artifacts.length;
     const { losses, value } = sample.get(wrong(sample.task));

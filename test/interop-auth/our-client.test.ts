@@ -44,7 +44,7 @@ for (const [name, open, version] of SERVERS) {
         expect((await collect(driver.stream(says("echo hello")))).length).toBeGreaterThan(1);
       });
 
-      it.each([{}, { authorization: "Bearer wrong" }])(
+      it.each<Record<string, string>>([{}, { authorization: "Bearer wrong" }])(
         "refuses %j, and that is said as what it is",
         async (headers) => {
           const driver = await driveDragoman(server.url, binding, version, headers);

@@ -58,7 +58,7 @@ describe("an extended card that depends on the caller", () => {
 
   it("is announced on the public card, which is the same for everyone", async () => {
     const cards = await Promise.all(
-      [{}, { "x-owner": "alice" }].map(async (headers: Record<string, string>) => {
+      [undefined, { "x-owner": "alice" }].map(async (headers) => {
         return (await sendRaw(server.url, { path: "/.well-known/agent-card.json", headers })).body.toString();
       }),
     );

@@ -121,7 +121,12 @@ describe("credentials", () => {
     const page = { origin: "https://evil.example", cookie: "key=alice-key", "a2a-version": "1.0" };
     const statusOf = async (path: string, type: Record<string, string>, body: string) =>
       (await ask(`${url}${path}`, { ...page, ...type }, body)).status;
-    for (const type of [{}, { "content-type": "text/plain" }, { "content-type": "multipart/form-data" }]) {
+    const types: Record<string, string>[] = [
+      {},
+      { "content-type": "text/plain" },
+      { "content-type": "multipart/form-data" },
+    ];
+    for (const type of types) {
       expect(await statusOf("/", type, rpcBody("ListTasks"))).toBe(415);
       expect(await statusOf("/rest/tasks/none:cancel", type, "")).toBe(415);
       expect(await statusOf("/tasks/send", type, "{}")).toBe(415);

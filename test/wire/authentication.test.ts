@@ -29,7 +29,7 @@ const auth = {
 describeBindings("Authentication", { auth }, (scene) => {
   it.each(Object.keys(REQUESTS) as Method[])("[AUTH-SERVER-002] comes before all else that %s does", async (method) => {
     const params = { ...REQUESTS[method] };
-    for (const headers of [{}, { "x-api-key": "wrong" }]) {
+    for (const headers of [undefined, { "x-api-key": "wrong" }]) {
       expect((await scene.client().refusal(method, params, headers)).reason).toBe("UNAUTHENTICATED");
     }
     expect(scene.stage.started).toEqual([]);

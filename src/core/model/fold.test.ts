@@ -5,7 +5,7 @@ import { EXTENSIONS } from "./extensions.ts";
 import { FoldError, fold, TaskFold } from "./fold.ts";
 import type { JsonObject } from "./json.ts";
 import { type Message, textOf } from "./message.ts";
-import { messageSize } from "./size.ts";
+import { jsonSize, messageSize } from "./size.ts";
 import { isTerminal, isTransitionAllowed, TASK_STATES } from "./task.ts";
 import { anyEvent, CONTEXT, ID, legalLog, message } from "./testing/events.ts";
 
@@ -263,6 +263,10 @@ describe("history", () => {
     ]).toTask();
     expect(bare).toEqual({ id: ID, contextId: CONTEXT, status: { state: "TASK_STATE_SUBMITTED" } });
   });
+});
+
+test("a member that is undefined takes up nothing", () => {
+  expect(jsonSize({ a: undefined, b: [{ c: undefined, d: 1 }] })).toBe(jsonSize({ b: [{ d: 1 }] }));
 });
 
 test("a task keeps the usage that a status reports, and no other metadata of it", () => {

@@ -1,7 +1,8 @@
 export type JsonPrimitive = string | number | boolean | null;
 export type JsonValue = JsonPrimitive | readonly JsonValue[] | JsonObject;
+/** A member that is undefined is absent: it is not written, counted or signed, as with `JSON.stringify`. */
 export interface JsonObject {
-  readonly [key: string]: JsonValue;
+  readonly [key: string]: JsonValue | undefined;
 }
 
 /** For what was parsed from JSON: an object there is one all the way down. */

@@ -72,6 +72,10 @@ export function jsonSize(value: JsonValue): number {
   if (typeof value !== "object" || value === null) return VALUE_BYTES;
   let size = OBJECT_BYTES;
   if (Array.isArray(value)) for (const item of value) size += jsonSize(item);
-  else for (const [key, member] of Object.entries(value)) size += key.length + jsonSize(member);
+  else {
+    for (const [key, member] of Object.entries(value)) {
+      if (member !== undefined) size += key.length + jsonSize(member);
+    }
+  }
   return size;
 }

@@ -77,7 +77,7 @@ function describe(agent: string, profile: AgentProfile | undefined): string {
   return [profile.description, ...skills].join("\n").slice(0, MAX_DESCRIPTION_LENGTH);
 }
 
-function parseArguments(text: string): Readonly<Record<string, JsonValue>> | undefined {
+function parseArguments(text: string): JsonObject | undefined {
   try {
     const value: JsonValue = JSON.parse(text === "" ? "{}" : text);
     return isObject(value) ? value : undefined;

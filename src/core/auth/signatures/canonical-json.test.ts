@@ -47,6 +47,12 @@ describe("canonical JSON", () => {
     expect(canonicalJson(JSON.parse(given))).toBe(canonical);
   });
 
+  it("leaves out members that are undefined", () => {
+    expect(canonicalJson({ c: undefined, b: { d: undefined }, a: [{ e: undefined, f: 1 }] })).toBe(
+      '{"a":[{"f":1}],"b":{}}',
+    );
+  });
+
   it.each<[string, unknown]>([
     ["half a letter", "\ud83d"],
     ["the other half", "\ude02"],
@@ -55,7 +61,8 @@ describe("canonical JSON", () => {
     ["infinity", Number.POSITIVE_INFINITY],
     ["a number too large for one", JSON.parse("1e400")],
     ["no number", Number.NaN],
-    ["undefined", { a: undefined }],
+    ["undefined", undefined],
+    ["undefined in an array", [undefined]],
     ["a big integer", 1n],
     ["a function", () => 1],
   ])("%s has none", (_, value) => {
@@ -82,6 +89,6 @@ function reversed(value: JsonValue): JsonValue {
   return Object.fromEntries(
     Object.entries(value)
       .reverse()
-      .map(([name, member]) => [name, reversed(member)]),
+      .map(([name, member]) => [name, member === undefined ? undefined : reversed(member)]),
   );
 }

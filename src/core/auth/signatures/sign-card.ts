@@ -33,11 +33,13 @@ export function canonicalJson(value: JsonValue): string {
 
 function canonicalStructure(value: Exclude<JsonValue, string | number | boolean | null>): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
-  const members = Object.entries(value);
+  const members: string[] = [];
   // The default order of `sort` is that of UTF-16 code units, which is what is asked for.
-  const sorted = members.map(([name]) => name).sort();
-  const byName = new Map(members);
-  return `{${sorted.map((name) => `${canonicalString(name)}:${canonicalJson(byName.get(name) as JsonValue)}`).join(",")}}`;
+  for (const name of Object.keys(value).sort()) {
+    const member = (value as JsonObject)[name];
+    if (member !== undefined) members.push(`${canonicalString(name)}:${canonicalJson(member)}`);
+  }
+  return `{${members.join(",")}}`;
 }
 
 /** `JSON.stringify` writes the escapes of RFC 8785 and no others, except that it lets half a character pass as one. */
@@ -66,7 +68,11 @@ export function signedForms(document: JsonObject): readonly JsonObject[] {
 }
 
 /** The parts of a document that are not in what was signed, by path; empty values are left out. */
-export function findUnsignedPaths(document: JsonValue, signed: JsonValue | undefined, path = ""): readonly string[] {
+export function findUnsignedPaths(
+  document: JsonValue | undefined,
+  signed: JsonValue | undefined,
+  path = "",
+): readonly string[] {
   if (isObject(document) && isObject(signed)) {
     return Object.entries(document).flatMap(([name, value]) =>
       findUnsignedPaths(
@@ -82,7 +88,8 @@ export function findUnsignedPaths(document: JsonValue, signed: JsonValue | undef
   return document === signed || isEmptyValue(document) ? [] : [path];
 }
 
-function isEmptyValue(value: JsonValue): boolean {
+function isEmptyValue(value: JsonValue | undefined): boolean {
+  if (value === undefined) return true;
   return value === "" || value === null || value === false || (Array.isArray(value) && value.length === 0);
 }
 
@@ -91,8 +98,8 @@ function withoutEmpty(document: JsonObject): JsonObject {
   return isObject(stripped) ? stripped : {};
 }
 
-function stripEmpty(value: JsonValue): JsonValue | undefined {
-  if (value === "" || value === null) return undefined;
+function stripEmpty(value: JsonValue | undefined): JsonValue | undefined {
+  if (value === undefined || value === "" || value === null) return undefined;
   if (Array.isArray(value)) {
     const items = value.flatMap((item) => {
       const kept = stripEmpty(item);

@@ -58,7 +58,8 @@ function invokeAt(
     return invoke(kind, joinRequest(named, query), exchange.headers, context, { textual: true });
   }
   const { limits } = context;
-  const inQuery = query.tenant === undefined || query.tenant === "" ? {} : { tenant: query.tenant };
+  const inQuery: Record<string, string> =
+    query.tenant === undefined || query.tenant === "" ? {} : { tenant: query.tenant };
   const request = joinRequest(named, joinRequest(inQuery, readBody(exchange, limits)));
   return invoke(kind, request, exchange.headers, context, { maxItems: limits.maxParts });
 }

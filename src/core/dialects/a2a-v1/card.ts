@@ -92,7 +92,7 @@ function unwrapOneofCases(card: JsonObject): JsonObject {
   return isObject(card.securitySchemes) ? { ...card, securitySchemes: unwrapCases(card.securitySchemes) } : card;
 }
 
-function unwrapCases(value: JsonValue): JsonValue {
+function unwrapCases(value: JsonValue | undefined): JsonValue | undefined {
   if (!isObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) =>

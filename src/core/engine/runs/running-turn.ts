@@ -165,7 +165,7 @@ function freezeMessage(message: Message): void {
   if (message.metadata !== undefined) freezeDeeply(message.metadata);
 }
 
-function freezeDeeply(value: JsonValue): void {
+function freezeDeeply(value: JsonValue | undefined): void {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return;
   Object.freeze(value);
   for (const member of Object.values(value)) freezeDeeply(member);

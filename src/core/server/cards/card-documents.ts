@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { CardServing } from "../../dialects/contract.ts";
 import type { AgentCard } from "../../model/card.ts";
-import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
+import { isObject, type JsonObject, type JsonValue, type Writable } from "../../model/json.ts";
 import type { FullReply, RequestHead } from "../../wire/exchange.ts";
 
 interface CachedDocument {
@@ -62,7 +62,7 @@ function toDocument(card: AgentCard, servings: readonly CardServing[], chosen: s
 
 /** Merges two documents: objects recursively; on conflict the first wins. */
 function merge(first: JsonObject, second: JsonObject): JsonObject {
-  const merged: Record<string, JsonValue> = { ...first };
+  const merged: Writable<JsonObject> = { ...first };
   for (const [name, value] of Object.entries(second)) {
     const known = merged[name];
     merged[name] = known === undefined ? value : mergeValues(known, value);
@@ -70,7 +70,7 @@ function merge(first: JsonObject, second: JsonObject): JsonObject {
   return merged;
 }
 
-function mergeValues(first: JsonValue, second: JsonValue): JsonValue {
+function mergeValues(first: JsonValue, second: JsonValue | undefined): JsonValue {
   if (Array.isArray(first) && Array.isArray(second)) {
     if (first.length !== second.length) return first;
     return first.map((item, at) => mergeValues(item, second[at]));

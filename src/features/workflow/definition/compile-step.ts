@@ -145,13 +145,12 @@ function readTemplates(data: ParsedStep, around: StepSurroundings) {
       return { kind: "list", items: items.filter((item) => item !== undefined) };
     }
     if (!isObject(value)) return { kind: "literal", value: value as string | number | boolean | null };
-    const members = Object.entries(value).map(
-      ([key, member]) => [key, readValue([...path, key], member, hasItem)] as const,
-    );
-    return {
-      kind: "map",
-      members: new Map(members.filter((member): member is [string, Template] => member[1] !== undefined)),
-    };
+    const members = new Map<string, Template>();
+    for (const [key, member] of Object.entries(value)) {
+      const template = member === undefined ? undefined : readValue([...path, key], member, hasItem);
+      if (template !== undefined) members.set(key, template);
+    }
+    return { kind: "map", members };
   };
 
   const readParts = (given: string | readonly string[]): readonly Reference[] =>

@@ -115,7 +115,7 @@ export async function checkOutput(schema: JsonObject, value: JsonValue | undefin
 const TOO_LARGE = "cannot be checked, it is too large or nested too deeply";
 
 /** Infinity if the value is nested too deeply. */
-function countValues(value: JsonValue, depth = 0): number {
+function countValues(value: JsonValue | undefined, depth = 0): number {
   if (typeof value !== "object" || value === null) return 1;
   if (depth === MAX_DEPTH) return Number.POSITIVE_INFINITY;
   let count = 1;

@@ -22,7 +22,7 @@ export function fallbackTextOf(data: JsonObject): string {
   return lines.join("\n");
 }
 
-function collect(value: JsonValue, lines: string[], depth: number): void {
+function collect(value: JsonValue | undefined, lines: string[], depth: number): void {
   if (depth > MAX_DEPTH || lines.length >= MAX_LINES) return;
   if (Array.isArray(value)) {
     for (const item of value as readonly JsonValue[]) collect(item, lines, depth + 1);

@@ -38,7 +38,7 @@ async function logInOnOtherDevice(
     completeUri: begun.verification_uri_complete,
     expiresInSeconds: begun.expires_in,
   });
-  const resource = request.resource === undefined ? {} : { resource: request.resource };
+  const resource: Record<string, string> = request.resource === undefined ? {} : { resource: request.resource };
   const tokens = await pollDeviceAuthorizationGrant(configuration, begun, resource, { signal });
   return toCredential("device-code", server, request, tokens);
 }

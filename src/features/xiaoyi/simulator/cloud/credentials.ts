@@ -104,7 +104,7 @@ export interface CredentialParams {
 /** Returns a function that gives the credentials for the next request. */
 export function createCredentialSource(given: CloudCredentials, clock: Clock): () => Promise<CredentialParams> {
   let token: { readonly value: string; readonly until: number } | undefined;
-  return async () => {
+  return async (): Promise<CredentialParams> => {
     switch (given.kind) {
       case "none":
         return { headers: {}, query: {} };
