@@ -13,12 +13,12 @@ if (process.env.PROPERTY_SEED === "random") {
 const ISOLATED = ["test/{channels,cluster,faults,packaging,readme,runtime,terminal}/**/*.test.ts"];
 
 const shared = {
-  setupFiles: "test/support/property-seed.ts",
+  setupFiles: ["test/support/property-seed.ts", "test/support/features.ts"],
   testTimeout: HANGS_MS,
   hookTimeout: HANGS_MS,
   expect: { poll: { timeout: HANGS_MS } },
-  pool: "forks",
-} as const;
+  pool: "forks" as const,
+};
 
 export default defineConfig({
   test: {

@@ -1,7 +1,8 @@
 import { z } from "zod";
+import { agentKinds } from "../src/core/server/config/agent-kinds.ts";
 import { parseConfig } from "../src/core/server/config/load.ts";
 import { UNAVAILABLE_KEYS } from "../src/core/server/config/problems.ts";
-import { AGENT_KINDS, configSchema } from "../src/core/server/config/schema.ts";
+import { configSchema } from "../src/core/server/config/schema.ts";
 import { NETWORKS } from "../src/features/chat/networks/networks.ts";
 
 /** The subset of JSON Schema that the configuration uses. */
@@ -22,7 +23,7 @@ export interface JsonSchema {
 
 /** The validator's input schema, before variables are substituted. */
 export function plainSchema(): JsonSchema {
-  return z.toJSONSchema(configSchema, { io: "input", target: "draft-7" }) as JsonSchema;
+  return z.toJSONSchema(configSchema(), { io: "input", target: "draft-7" }) as JsonSchema;
 }
 
 /** The schema for editors: wherever a format is required, a string with a variable is valid too. */
@@ -31,7 +32,7 @@ export function editorSchema(): JsonSchema {
   const properties = { ...schema.properties };
   const agents = properties.agents;
   if (agents === undefined || typeof agents.additionalProperties !== "object") throw new Error("no schema of agents");
-  const kinds = AGENT_KINDS.map((kind) => ({ required: [kind] }));
+  const kinds = [...agentKinds().keys()].map((kind) => ({ required: [kind] }));
   properties.agents = { ...agents, additionalProperties: { ...agents.additionalProperties, oneOf: kinds } };
   const { channels } = properties;
   if (channels?.items === undefined) throw new Error("no schema of channels");

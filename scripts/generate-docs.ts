@@ -1,6 +1,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import "../test/support/features.ts";
 import { NO_METER, SILENT_LOG } from "../src/core/model/ports.ts";
 import { systemTools } from "../src/core/server/clock-and-ids.ts";
 import { createDialects } from "../src/core/server/dialects.ts";

@@ -27,7 +27,7 @@ const SECTIONS: readonly Section[] = [
     title: "serve(options)",
     introduction:
       "Starts a server. `createHandler(options)` and `dragoman(options)` of `dragoman/express` take the same options; they require `publicUrl`, and `host`, `port`, `grpcPort`, `path` and `tls` have no meaning there.",
-    file: "src/core/server/options.ts",
+    file: "src/index.ts",
     type: "ServeOptions",
   },
   {

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import "./features.ts";
 import { flushProcessOutput, processOutput } from "./core/cli/output.ts";
 import { run } from "./core/cli/run.ts";
 

@@ -1,3 +1,4 @@
+import "./features.ts";
 import { trackHops } from "./core/client/run-hops.ts";
 
 export type { CredentialProvider, Refusal } from "./core/auth/login/contract.ts";
@@ -26,6 +27,7 @@ export type {
   SignaturePolicy,
 } from "./core/client/options.ts";
 export { bytesOf, type Content, data, file, text, textOf } from "./core/client/parts.ts";
+export type { RegistryReference } from "./core/client/reference.ts";
 export type { AgentCard } from "./core/model/card.ts";
 export { type ErrorCode, ProtocolError } from "./core/model/errors.ts";
 export type { StreamEvent } from "./core/model/event.ts";
@@ -40,7 +42,6 @@ export type {
   TaskPushNotificationConfig,
 } from "./core/model/operation.ts";
 export type { Task, TaskState } from "./core/model/task.ts";
-export type { RegistryReference } from "./features/registry/client/reference.ts";
 export { createRegistryClient } from "./features/registry/client/registry-client.ts";
 export {
   type RegistrationInput,

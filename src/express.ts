@@ -2,7 +2,11 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { checkServeOptions, requirePublicUrl } from "./core/server/check-options.ts";
 import { createCore } from "./core/server/core.ts";
 import { serveNodeRequest } from "./core/server/http/node-http.ts";
-import type { ServeOptions } from "./core/server/options.ts";
+import type { ServeOptions as CoreServeOptions } from "./core/server/options.ts";
+import "./features.ts";
+import type { FeatureSections } from "./features.ts";
+
+type ServeOptions = CoreServeOptions & FeatureSections;
 
 export type ExpressMiddleware = ((request: IncomingMessage, response: ServerResponse, next?: () => void) => void) & {
   close(): Promise<void>;
@@ -14,7 +18,7 @@ export type ExpressMiddleware = ((request: IncomingMessage, response: ServerResp
  * the next handler.
  */
 export async function dragoman(options: ServeOptions & { readonly publicUrl: string }): Promise<ExpressMiddleware> {
-  checkServeOptions("dragoman", options);
+  await checkServeOptions("dragoman", options);
   const baseUrl = requirePublicUrl("dragoman", options);
   const core = await createCore(options, { baseUrl: () => baseUrl, grpc: () => undefined });
   const middleware = (request: IncomingMessage, response: ServerResponse, next?: () => void) => {

@@ -6,8 +6,6 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as client from "../src/client.ts";
-import { BUILTIN_AGENTS } from "../src/core/agents/builtin.ts";
-import { BUILTIN_NAMES } from "../src/core/agents/builtin-names.ts";
 import { CLI_ERROR_EXITS, EXIT, toFailure } from "../src/core/cli/errors.ts";
 import { CONNECTION_ERROR_CODES, ConnectionError } from "../src/core/client/errors.ts";
 import { METHODS } from "../src/core/dialects/a2a-v1/decode.ts";
@@ -20,14 +18,16 @@ import { EXTENSIONS } from "../src/core/model/extensions.ts";
 import { NO_METER, SILENT_LOG } from "../src/core/model/ports.ts";
 import { TASK_STATES, type Task } from "../src/core/model/task.ts";
 import { systemTools } from "../src/core/server/clock-and-ids.ts";
+import { builtinAgents } from "../src/core/server/config/agent-kinds.ts";
 import { createDialects } from "../src/core/server/dialects.ts";
 import { createCors } from "../src/core/server/http/cors.ts";
 import { DEFAULT_SERVE_LIMITS, DEFAULT_SERVE_TIMES } from "../src/core/server/options.ts";
-import { createHandler, type WebHandler } from "../src/core/server/web-handler.ts";
 import * as express from "../src/express.ts";
 import * as xiaoyi from "../src/features/xiaoyi/index.ts";
 import { XIAOYI_EXTENSION } from "../src/features/xiaoyi/shared/metadata.ts";
 import * as main from "../src/index.ts";
+import { createHandler, type WebHandler } from "../src/index.ts";
+import { BUILTIN_AGENTS } from "./support/builtin-agents.ts";
 
 const DIALECTS = createDialects({ ...systemTools, log: SILENT_LOG, meter: NO_METER }, { agents: {} });
 const manifest = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
@@ -93,8 +93,7 @@ describe("the package", () => {
   });
 
   it("has these built-in agents and dialects", () => {
-    expect(BUILTIN_NAMES).toEqual(["echo", "outline", "document", "summary", "tck"]);
-    expect(Object.keys(BUILTIN_AGENTS)).toEqual([...BUILTIN_NAMES]);
+    expect([...builtinAgents().keys()]).toEqual(["echo", "outline", "document", "summary", "tck"]);
     expect(DIALECTS.map(({ name }) => name)).toEqual([
       "a2a-v1",
       "a2a-v03",

@@ -1,9 +1,9 @@
 /** The same command over every binding of a served agent: the same output, the same errors. */
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { BUILTIN_AGENTS } from "../../src/core/agents/builtin.ts";
 import { defineAgent } from "../../src/core/agents/define.ts";
 import { runInProcess } from "../../src/core/cli/testing/run-in-process.ts";
-import type { DragomanServer } from "../../src/core/server/serve.ts";
+import type { DragomanServer } from "../../src/index.ts";
+import { BUILTIN_AGENTS } from "../support/builtin-agents.ts";
 import { startServer } from "../support/lifecycle.ts";
 
 const BINDINGS = ["JSONRPC", "HTTP+JSON", "GRPC"];

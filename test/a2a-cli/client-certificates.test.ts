@@ -5,9 +5,9 @@ import { join } from "node:path";
 import type { TLSSocket } from "node:tls";
 import { Server as GrpcServer, ServerCredentials } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { BUILTIN_AGENTS } from "../../src/core/agents/builtin.ts";
 import { runInProcess } from "../../src/core/cli/testing/run-in-process.ts";
-import type { DragomanServer } from "../../src/core/server/serve.ts";
+import type { DragomanServer } from "../../src/index.ts";
+import { BUILTIN_AGENTS } from "../support/builtin-agents.ts";
 import { createAuthority, type Made } from "../support/certificates.ts";
 import { closeLater, createFolder, listen, startServer } from "../support/lifecycle.ts";
 

@@ -1,8 +1,8 @@
 /** `task push-config` against a served agent over every binding, and against a hand-written one. */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { BUILTIN_AGENTS } from "../../src/core/agents/builtin.ts";
 import { startTestAgent, type TestAgent, task } from "../../src/core/cli/testing/agent-server.ts";
 import { runInProcess } from "../../src/core/cli/testing/run-in-process.ts";
+import { BUILTIN_AGENTS } from "../support/builtin-agents.ts";
 import { closeLater, startServer } from "../support/lifecycle.ts";
 
 beforeEach(() => void vi.stubEnv("HOME", "/nonexistent"));

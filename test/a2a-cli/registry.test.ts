@@ -5,10 +5,10 @@ import { createServer } from "node:https";
 import { join } from "node:path";
 import type { TLSSocket } from "node:tls";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { BUILTIN_AGENTS } from "../../src/core/agents/builtin.ts";
 import { startTestAgent, type TestAgent, task } from "../../src/core/cli/testing/agent-server.ts";
 import { runInProcess } from "../../src/core/cli/testing/run-in-process.ts";
 import { entry, scriptRegistry } from "../../src/features/registry/client/testing/scripted-registry.ts";
+import { BUILTIN_AGENTS } from "../support/builtin-agents.ts";
 import { createAuthority } from "../support/certificates.ts";
 import { closeLater, createFolder, listen, startServer } from "../support/lifecycle.ts";
 

@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import type { Agent } from "../../src/core/engine/agent.ts";
 import { buildAgents, loadConfig } from "../../src/core/server/config/index.ts";
-import type { DragomanServer, ServeOptions } from "../../src/core/server/serve.ts";
 import { toServeOptions } from "../../src/core/server/start.ts";
+import type { DragomanServer, ServeOptions } from "../../src/index.ts";
 import { ROOT } from "../built/cli.ts";
 import { startServer } from "../support/lifecycle.ts";
 import { sendRaw } from "../support/raw-http.ts";

@@ -5,9 +5,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Loss } from "../../src/core/model/loss.ts";
 import { type Log, SILENT_LOG } from "../../src/core/model/ports.ts";
-import type { DragomanServer, ServeOptions } from "../../src/core/server/serve.ts";
 import { createDialInAgent } from "../../src/features/xiaoyi/server/dial-in-agent.ts";
 import type { Simulator } from "../../src/features/xiaoyi/simulator/index.ts";
+import type { DragomanServer, ServeOptions } from "../../src/index.ts";
 import { linkUrl } from "../dial-in/raw-agent.ts";
 import { KEYS, startGateway, startUpstream, UPSTREAMS } from "../support/gateway.ts";
 import { startServer } from "../support/lifecycle.ts";

@@ -7,11 +7,11 @@ import { fieldsOf } from "../../src/core/model/json.ts";
 import type { Task } from "../../src/core/model/task.ts";
 import { buildAgents } from "../../src/core/server/config/index.ts";
 import { parseConfig } from "../../src/core/server/config/load.ts";
-import { serve } from "../../src/core/server/serve.ts";
 import { toServeOptions } from "../../src/core/server/start.ts";
 import type { Channel, Post } from "../../src/core/wire/channel.ts";
 import { mqtt } from "../../src/features/chat/networks/mqtt.ts";
 import { SUITE_TOOLS } from "../../src/features/chat/networks/suite/channel-suite.ts";
+import { serve } from "../../src/index.ts";
 import { ServedFolder } from "../runtime/served-folder.ts";
 import { type ChatServer, hasServer, startMosquitto, startNgircd } from "./servers.ts";
 

@@ -3,10 +3,10 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client.ts";
 import { createEchoAgent } from "../../src/core/agents/builtin.ts";
-import { serve } from "../../src/core/server/serve.ts";
 import type { Channel } from "../../src/core/wire/channel.ts";
 import { irc } from "../../src/features/chat/networks/irc.ts";
 import { readPosts, SUITE_TOOLS, withText } from "../../src/features/chat/networks/suite/channel-suite.ts";
+import { serve } from "../../src/index.ts";
 import { openRawIrc, type RawIrc } from "./raw-irc.ts";
 import { type ChatServer, hasServer, startNgircd } from "./servers.ts";
 

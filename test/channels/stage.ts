@@ -1,6 +1,6 @@
 import type { Log } from "../../src/core/model/ports.ts";
-import type { DragomanServer, ServeOptions } from "../../src/core/server/serve.ts";
 import type { ChannelEntryOptions } from "../../src/features/chat/server/entries.ts";
+import type { DragomanServer, ServeOptions } from "../../src/index.ts";
 import { startServer } from "../support/lifecycle.ts";
 
 /** Resolves when all its channels are connected. */

@@ -4,7 +4,6 @@ import { DEFAULT_TIMES } from "../../src/core/engine/options.ts";
 import { SharedStoreAccess } from "../../src/core/engine/testing/stores.ts";
 import { SILENT_LOG } from "../../src/core/model/ports.ts";
 import { systemClock } from "../../src/core/server/clock-and-ids.ts";
-import type { DragomanServer, ServeOptions } from "../../src/core/server/serve.ts";
 import type { TaskStore } from "../../src/core/store/contract.ts";
 import { createMemoryStore } from "../../src/core/store/memory/memory-store.ts";
 import { openStore } from "../../src/core/store/open.ts";
@@ -13,6 +12,7 @@ import {
   type PostgresServer,
   startPostgres,
 } from "../../src/features/cluster/postgres/testing/start-postgres.ts";
+import type { DragomanServer, ServeOptions } from "../../src/index.ts";
 import type { Binding } from "../support/bindings.ts";
 import { startServer } from "../support/lifecycle.ts";
 import { Stage } from "../support/stage.ts";

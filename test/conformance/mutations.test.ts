@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { DragomanServer, ServeOptions } from "../../src/core/server/serve.ts";
 import { CARD_CHECKS, CROSS_CHECKS, INTERFACE_CHECKS } from "../../src/features/conformance/checks/index.ts";
 import { type ConformanceOptions, type Report, runConformance } from "../../src/features/conformance/index.ts";
 import { createTckAgent, type TckOptions } from "../../src/features/writers/tck.ts";
+import type { DragomanServer, ServeOptions } from "../../src/index.ts";
 import { startServer } from "../support/lifecycle.ts";
 import { CROSS_MUTATIONS, MUTATIONS, type Mutation, type Stage } from "./mutations.ts";
 import { startProxy } from "./proxy.ts";

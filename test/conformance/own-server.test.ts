@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import type { ServeOptions } from "../../src/core/server/serve.ts";
 import { MESSAGE_CODECS } from "../../src/features/conformance/cli/conformance.ts";
 import {
   type ConformanceOptions,
@@ -9,6 +8,7 @@ import {
   type Status,
 } from "../../src/features/conformance/index.ts";
 import { createTckAgent, type TckOptions } from "../../src/features/writers/tck.ts";
+import type { ServeOptions } from "../../src/index.ts";
 import { startServer } from "../support/lifecycle.ts";
 import { byBearer, readCard } from "./report-helpers.ts";
 

@@ -1,7 +1,7 @@
 /** What tests of conformance reports share. */
 
-import type { ServeOptions } from "../../src/core/server/serve.ts";
 import type { Report } from "../../src/features/conformance/index.ts";
+import type { ServeOptions } from "../../src/index.ts";
 
 /** The card of a served agent, as `runConformance` takes it. */
 export async function readCard(base: string, version = "1.0") {

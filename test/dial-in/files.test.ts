@@ -1,8 +1,8 @@
 /** Files for agents that dial in: those made for the platform read `file.uri` and nothing else. */
 import { describe, expect, it } from "vitest";
 import type { Log } from "../../src/core/model/ports.ts";
-import type { ServeOptions } from "../../src/core/server/serve.ts";
 import { createDialInAgent } from "../../src/features/xiaoyi/server/dial-in-agent.ts";
+import type { ServeOptions } from "../../src/index.ts";
 import { HTTP_BINDINGS } from "../support/http-bindings.ts";
 import { startServer } from "../support/lifecycle.ts";
 import { userMessage, WireClient } from "../support/wire-client.ts";

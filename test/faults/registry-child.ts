@@ -1,6 +1,7 @@
 /** The process that is killed while agents are registered. */
-import { BUILTIN_AGENTS } from "../../src/core/agents/builtin.ts";
-import { serve } from "../../src/core/server/serve.ts";
+
+import { serve } from "../../src/index.ts";
+import { BUILTIN_AGENTS } from "../support/builtin-agents.ts";
 
 const [file = ""] = process.argv.slice(2);
 

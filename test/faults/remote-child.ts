@@ -1,7 +1,7 @@
 /** The process that is killed: serves one remote agent for each dialect from one file. */
 import { buildAgents } from "../../src/core/server/config/build-agents.ts";
 import { parseConfig } from "../../src/core/server/config/load.ts";
-import { serve } from "../../src/core/server/serve.ts";
+import { serve } from "../../src/index.ts";
 
 const [file = ""] = process.argv.slice(2);
 

@@ -3,9 +3,9 @@ import { defineAgent } from "../../src/core/agents/define.ts";
 import { LogEntry } from "../../src/core/model/event.ts";
 import { SILENT_LOG } from "../../src/core/model/ports.ts";
 import { systemClock } from "../../src/core/server/clock-and-ids.ts";
-import { serve } from "../../src/core/server/serve.ts";
 import type { Append, TaskStore, Write } from "../../src/core/store/contract.ts";
 import { openStore } from "../../src/core/store/open.ts";
+import { serve } from "../../src/index.ts";
 import { createFaultAgents } from "./agents.ts";
 
 const [spec = "", leaseMs = ""] = process.argv.slice(2);

@@ -4,7 +4,7 @@ import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { describe, expect, it } from "vitest";
 import { defineAgent } from "../../src/core/agents/define.ts";
 import { ProtocolError } from "../../src/core/model/errors.ts";
-import type { DragomanServer, ServeOptions } from "../../src/core/server/serve.ts";
+import type { DragomanServer, ServeOptions } from "../../src/index.ts";
 import { closeLater, startServer } from "../support/lifecycle.ts";
 import { readMetric } from "../support/metrics.ts";
 import { A2A_V1, rpcBody, sendRaw } from "../support/raw-http.ts";

@@ -4,7 +4,7 @@ import type { Arbitrary } from "fast-check";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createEchoAgent } from "../../src/core/agents/builtin.ts";
-import { type DragomanServer, serve } from "../../src/core/server/serve.ts";
+import { type DragomanServer, serve } from "../../src/index.ts";
 import { usedMebibytes } from "../support/memory.ts";
 import { untilMetric } from "../support/metrics.ts";
 import { type RawReply, type RawRequest, sendRaw } from "../support/raw-http.ts";

@@ -15,12 +15,12 @@ import {
   RestTransportFactory as V03RestTransportFactory,
 } from "a2a-js-sdk-0.3/client";
 import { describe, expect, it, vi } from "vitest";
-import { BUILTIN_AGENTS } from "../../src/core/agents/builtin.ts";
 import { driveSdkV1 } from "../interop/clients/sdk-v1.ts";
 import { driveSdkV03 } from "../interop/clients/sdk-v03.ts";
 import type { Credentials, Driver } from "../interop/driver.ts";
 import { BINDINGS, SDK_V1, SDK_V03 } from "../interop/pairs.ts";
 import { collect, says, sendTask } from "../interop/send-helpers.ts";
+import { BUILTIN_AGENTS } from "../support/builtin-agents.ts";
 import { Issuer } from "../support/issuer.ts";
 import { startServer } from "../support/lifecycle.ts";
 

@@ -13,7 +13,7 @@ import { verifyCardSignatures } from "../../src/core/client/card/verify-card.ts"
 import type { Notice } from "../../src/core/client/options.ts";
 import type { Agent } from "../../src/core/engine/agent.ts";
 import type { JsonObject } from "../../src/core/model/json.ts";
-import { type DragomanServer, serve } from "../../src/core/server/serve.ts";
+import { type DragomanServer, serve } from "../../src/index.ts";
 import { createFolder } from "../support/lifecycle.ts";
 
 const KEYS: Record<string, KeyObject> = {

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { ProtocolError } from "../../src/core/model/errors.ts";
-import type { DragomanServer, ServeOptions } from "../../src/core/server/serve.ts";
+import type { DragomanServer, ServeOptions } from "../../src/index.ts";
 import { Receiver } from "../push/receiver.ts";
 import { createFolder, startServer } from "../support/lifecycle.ts";
 import { Stage } from "../support/stage.ts";

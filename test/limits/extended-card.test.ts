@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { defineAgent } from "../../src/core/agents/define.ts";
-import type { ServeOptions } from "../../src/core/server/serve.ts";
+import type { ServeOptions } from "../../src/index.ts";
 import { startServer } from "../support/lifecycle.ts";
 import { sendRaw } from "../support/raw-http.ts";
 import { INTERFACES, speaking } from "./interfaces.ts";

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { RemoteAgent } from "../../src/core/client/options.ts";
 import type { Part } from "../../src/core/model/message.ts";
-import type { DragomanServer } from "../../src/core/server/serve.ts";
+import type { DragomanServer } from "../../src/index.ts";
 import { startServer } from "../support/lifecycle.ts";
 import { Stage } from "../support/stage.ts";
 import { INTERFACES, speaking } from "./interfaces.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { beforeEach, describe, expect, it } from "vitest";
 import { defineAgent } from "../../src/core/agents/define.ts";
-import type { DragomanServer, ServeOptions } from "../../src/core/server/serve.ts";
+import type { DragomanServer, ServeOptions } from "../../src/index.ts";
 import { createAuthority } from "../support/certificates.ts";
 import { closeLater, createFolder, startServer } from "../support/lifecycle.ts";
 import { callRpc, type RawReply } from "../support/raw-http.ts";

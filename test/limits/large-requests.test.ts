@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { describe, expect, it } from "vitest";
 import { defineAgent } from "../../src/core/agents/define.ts";
-import type { DragomanServer, ServeOptions } from "../../src/core/server/serve.ts";
+import type { DragomanServer, ServeOptions } from "../../src/index.ts";
 import { startServer } from "../support/lifecycle.ts";
 import { readMetric, untilMetric } from "../support/metrics.ts";
 import { A2A_V1, callRpc, rpcBody, sendRaw } from "../support/raw-http.ts";

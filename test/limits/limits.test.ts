@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { RemoteAgent } from "../../src/core/client/options.ts";
 import { ProtocolError } from "../../src/core/model/errors.ts";
 import type { StreamEvent } from "../../src/core/model/event.ts";
-import type { ServeOptions } from "../../src/core/server/serve.ts";
+import type { ServeOptions } from "../../src/index.ts";
 import { closeLater, startServer } from "../support/lifecycle.ts";
 import { readMetric } from "../support/metrics.ts";
 import { A2A_V1, callRpc, sendRaw } from "../support/raw-http.ts";

@@ -4,7 +4,7 @@ import type { RemoteAgent } from "../../src/core/client/options.ts";
 import type { StreamEvent } from "../../src/core/model/event.ts";
 import type { Hops } from "../../src/core/model/extensions.ts";
 import { textOf } from "../../src/core/model/message.ts";
-import { type DragomanServer, serve } from "../../src/core/server/serve.ts";
+import { type DragomanServer, serve } from "../../src/index.ts";
 import { INTERFACES, speaking } from "./interfaces.ts";
 
 /** Ends the test where the product does not. */

@@ -4,7 +4,7 @@ import { type ClientHttp2Session, connect as connectHttp2, constants } from "nod
 import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { defineAgent } from "../../src/core/agents/define.ts";
-import type { DragomanServer, ServeOptions } from "../../src/core/server/serve.ts";
+import type { DragomanServer, ServeOptions } from "../../src/index.ts";
 import { field, framed } from "../hostile/grpc-request.ts";
 import { closeLater, startServer } from "../support/lifecycle.ts";
 import { readMetric, untilMetric } from "../support/metrics.ts";

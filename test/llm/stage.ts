@@ -2,12 +2,12 @@
 
 import { buildAgents } from "../../src/core/server/config/build-agents.ts";
 import { parseConfig } from "../../src/core/server/config/load.ts";
-import type { ServeOptions } from "../../src/core/server/serve.ts";
 import {
   type ModelServer,
   type ScriptedAnswer,
   startModelServer,
 } from "../../src/features/llm/testing/model-server.ts";
+import type { ServeOptions } from "../../src/index.ts";
 import { HTTP_BINDINGS } from "../support/bindings.ts";
 import { closeLater, startServer } from "../support/lifecycle.ts";
 import { WireClient } from "../support/wire-client.ts";

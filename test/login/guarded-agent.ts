@@ -6,7 +6,7 @@ import { defineAgent } from "../../src/core/agents/define.ts";
 import type { Caller } from "../../src/core/model/caller.ts";
 import type { SecurityRequirement } from "../../src/core/model/card.ts";
 import type { JsonObject } from "../../src/core/model/json.ts";
-import { createHandler } from "../../src/core/server/web-handler.ts";
+import { createHandler } from "../../src/index.ts";
 
 export interface GuardedAgentOptions {
   readonly authenticate: (headers: Readonly<Record<string, string | undefined>>, query: URLSearchParams) => Caller;

@@ -1,6 +1,6 @@
 /** Every operation of every dialect and binding: how it is asked for, and how the owner is answered. */
 import { randomUUID } from "node:crypto";
-import type { DragomanServer } from "../../src/core/server/serve.ts";
+import type { DragomanServer } from "../../src/index.ts";
 import { GeneratedClient } from "../support/generated-client.ts";
 import { type Answer, askGrpc, askHttp } from "./ask.ts";
 

@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from "jose";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type DragomanServer, type ServeOptions, serve } from "../../src/core/server/serve.ts";
+import { type DragomanServer, type ServeOptions, serve } from "../../src/index.ts";
 import { createFolder } from "../support/lifecycle.ts";
 import { Stage } from "../support/stage.ts";
 import { STORES } from "../support/store-specs.ts";

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseConfig } from "../../src/core/server/config/load.ts";
 import { parsePost } from "../../src/features/chat/a2a-lite/parse.ts";
+import { channelsOf } from "../../src/features/chat/server/config.ts";
 import { ROOT } from "../built/cli.ts";
 import { blocksOf } from "./blocks.ts";
 
@@ -24,8 +25,8 @@ describe(PAGE, () => {
       name,
       randomBytes(16).toString("hex"),
     ]);
-    const { channels } = parseConfig(text, { source, folder: ROOT, environment: Object.fromEntries(variables) });
-    expect(channels.length).toBeGreaterThan(0);
+    const config = parseConfig(text, { source, folder: ROOT, environment: Object.fromEntries(variables) });
+    expect(channelsOf(config).length).toBeGreaterThan(0);
   });
 
   it.each(ofKind("post"))("%s is a post with a marker", (_, text) => {

@@ -1,7 +1,7 @@
 /** A registry as its callers see it: requests as they are typed, answers as they come. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { defineAgent } from "../../src/core/agents/define.ts";
-import type { ServeOptions } from "../../src/core/server/serve.ts";
+import type { ServeOptions } from "../../src/index.ts";
 import { listen, startServer } from "../support/lifecycle.ts";
 import { type RawReply, sendRaw } from "../support/raw-http.ts";
 

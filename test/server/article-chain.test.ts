@@ -1,6 +1,6 @@
 /** The three writers one after the other, as a script with curl calls them: what one answers as text goes to the next. */
 import { expect, test } from "vitest";
-import { BUILTIN_AGENTS } from "../../src/core/agents/builtin.ts";
+import { BUILTIN_AGENTS } from "../support/builtin-agents.ts";
 import { startServer } from "../support/lifecycle.ts";
 import { sendRaw } from "../support/raw-http.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { defineAgent } from "../../src/core/agents/define.ts";
 import { ProtocolError } from "../../src/core/model/errors.ts";
-import type { DragomanServer, ServeOptions } from "../../src/core/server/serve.ts";
-import { createHandler } from "../../src/core/server/web-handler.ts";
+import type { DragomanServer, ServeOptions } from "../../src/index.ts";
+import { createHandler } from "../../src/index.ts";
 import { Issuer } from "../support/issuer.ts";
 import { startServer } from "../support/lifecycle.ts";
 import { A2A_V1, type RawReply, rpcBody, sendRaw } from "../support/raw-http.ts";

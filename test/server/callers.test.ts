@@ -3,7 +3,7 @@ import { createEchoAgent } from "../../src/core/agents/builtin.ts";
 import { defineAgent } from "../../src/core/agents/define.ts";
 import { ProtocolError } from "../../src/core/model/errors.ts";
 import { createHostCheck } from "../../src/core/server/access/loopback.ts";
-import type { DragomanServer, ServeOptions } from "../../src/core/server/serve.ts";
+import type { DragomanServer, ServeOptions } from "../../src/index.ts";
 import { startServer } from "../support/lifecycle.ts";
 import { A2A_V1, callRpc, type RawReply, rpcBody, sendRaw } from "../support/raw-http.ts";
 import { userMessage } from "../support/wire-client.ts";

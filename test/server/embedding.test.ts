@@ -4,9 +4,8 @@ import { describe, expect, test } from "vitest";
 import { connect } from "../../src/client.ts";
 import { createEchoAgent } from "../../src/core/agents/builtin.ts";
 import { defineAgent } from "../../src/core/agents/define.ts";
-import { type ServeOptions, serve } from "../../src/core/server/serve.ts";
-import { createHandler } from "../../src/core/server/web-handler.ts";
 import { dragoman } from "../../src/express.ts";
+import { createHandler, type ServeOptions, serve } from "../../src/index.ts";
 import { closeLater, listen, startServer } from "../support/lifecycle.ts";
 
 const agents = { echo: createEchoAgent() };

@@ -6,9 +6,9 @@ import { describe, expect, test } from "vitest";
 import { createEchoAgent } from "../../src/core/agents/builtin.ts";
 import { SILENT_LOG } from "../../src/core/model/ports.ts";
 import { systemClock } from "../../src/core/server/clock-and-ids.ts";
-import { type ServeOptions, serve } from "../../src/core/server/serve.ts";
 import { openStore } from "../../src/core/store/open.ts";
 import { createDialInAgent } from "../../src/features/xiaoyi/server/dial-in-agent.ts";
+import { type ServeOptions, serve } from "../../src/index.ts";
 import { createFolder, freePort, listen } from "../support/lifecycle.ts";
 
 /** A store that counts how often it is closed. */

@@ -3,7 +3,7 @@ import { connect } from "../../src/core/client/connect.ts";
 import type { RemoteAgent } from "../../src/core/client/options.ts";
 import { buildAgents } from "../../src/core/server/config/build-agents.ts";
 import { parseConfig } from "../../src/core/server/config/load.ts";
-import type { DragomanServer, ServeOptions } from "../../src/core/server/serve.ts";
+import type { DragomanServer, ServeOptions } from "../../src/index.ts";
 import { createFolder, startServer } from "./lifecycle.ts";
 import { sendRaw } from "./raw-http.ts";
 import { Stage } from "./stage.ts";

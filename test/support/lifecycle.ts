@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Server as GrpcServer, ServerCredentials } from "@grpc/grpc-js";
 import { afterAll, onTestFinished, TestRunner } from "vitest";
-import { type DragomanServer, type ServeOptions, serve } from "../../src/core/server/serve.ts";
+import { type DragomanServer, type ServeOptions, serve } from "../../src/index.ts";
 
 export function closeLater(close: () => unknown): void {
   const register = TestRunner.getCurrentTest() === undefined ? afterAll : onTestFinished;

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe } from "vitest";
 import type { AgentDefinition } from "../../src/core/agents/define.ts";
 import type { Agent } from "../../src/core/engine/agent.ts";
-import { type DragomanServer, type ServeOptions, serve } from "../../src/core/server/serve.ts";
+import { type DragomanServer, type ServeOptions, serve } from "../../src/index.ts";
 import { BINDINGS, type Binding, HTTP_BINDINGS, type HttpBinding } from "./bindings.ts";
 import { Stage } from "./stage.ts";
 import { STORES, type StoreSpec } from "./store-specs.ts";

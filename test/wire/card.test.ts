@@ -176,7 +176,7 @@ describeBindings(
 );
 
 it("uses the public URL in cards when there is one", async () => {
-  const { serve } = await import("../../src/core/server/serve.ts");
+  const { serve } = await import("../../src/index.ts");
   const { createEchoAgent } = await import("../../src/core/agents/builtin.ts");
   const server = await serve({
     agents: { echo: createEchoAgent() },

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { type DragomanServer, serve } from "../../src/core/server/serve.ts";
+import { type DragomanServer, serve } from "../../src/index.ts";
 import { BINDINGS } from "../support/bindings.ts";
 import { Stage } from "../support/stage.ts";
 import { STORES } from "../support/store-specs.ts";

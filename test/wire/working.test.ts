@@ -1,7 +1,7 @@
 /** A task is submitted until its run begins, and works from then on, whether its agent reports it or not. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { StreamEvent } from "../../src/core/model/event.ts";
-import { type DragomanServer, serve } from "../../src/core/server/serve.ts";
+import { type DragomanServer, serve } from "../../src/index.ts";
 import { INTERFACES, speaking } from "../limits/interfaces.ts";
 import { describeStores } from "../support/scene.ts";
 import { Stage } from "../support/stage.ts";

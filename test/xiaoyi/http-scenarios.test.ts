@@ -1,8 +1,8 @@
 /** Agents that are called, put through everything the simulated platform can do to them. */
 import { describe, expect, test } from "vitest";
-import type { ServeOptions } from "../../src/core/server/serve.ts";
 import type { CloudOptions } from "../../src/features/xiaoyi/simulator/cloud/cloud-platform.ts";
 import { runScenario } from "../../src/features/xiaoyi/simulator/index.ts";
+import type { ServeOptions } from "../../src/index.ts";
 import { createStage, sceneOf } from "./stage.ts";
 import { PHRASES } from "./talker.ts";
 

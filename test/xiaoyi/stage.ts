@@ -1,6 +1,5 @@
 import type { Agent } from "../../src/core/engine/agent.ts";
 import { systemClock } from "../../src/core/server/clock-and-ids.ts";
-import type { DragomanServer, ServeOptions } from "../../src/core/server/serve.ts";
 import {
   createSimulator,
   type ScenarioOptions,
@@ -8,6 +7,7 @@ import {
   type SimulatorOptions,
   seededRandom,
 } from "../../src/features/xiaoyi/simulator/index.ts";
+import type { DragomanServer, ServeOptions } from "../../src/index.ts";
 import { closeLater, startServer } from "../support/lifecycle.ts";
 import { createTalker, PHRASES } from "./talker.ts";
 

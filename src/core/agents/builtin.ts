@@ -1,7 +1,4 @@
-import { createWriterAgent } from "../../features/writers/agents.ts";
-import { createTckAgent } from "../../features/writers/tck.ts";
 import type { Agent } from "../engine/agent.ts";
-import type { BuiltinName } from "./builtin-names.ts";
 import { defineAgent } from "./define.ts";
 
 /** Repeats its input: the shortest agent that uses every feature of a task. */
@@ -27,11 +24,3 @@ export function createEchoAgent(): Agent {
     },
   });
 }
-
-export const BUILTIN_AGENTS = {
-  echo: createEchoAgent,
-  outline: () => createWriterAgent("outline"),
-  document: () => createWriterAgent("document"),
-  summary: () => createWriterAgent("summary"),
-  tck: createTckAgent,
-} as const satisfies Record<BuiltinName, () => Agent>;

@@ -1,4 +1,3 @@
-import { type StoredTask, TaskChanges } from "../../features/gateway/task-changes.ts";
 import type { Agent, AgentEvent, AgentRun, AgentState, MessageDraft, Turn } from "../engine/agent.ts";
 import type { Signal } from "../model/abort.ts";
 import { ProtocolError } from "../model/errors.ts";
@@ -20,6 +19,7 @@ import {
   type SentMessage,
 } from "./child-task.ts";
 import { type AgentDefinition, defineAgent } from "./define.ts";
+import { type StoredTask, TaskChanges } from "./task-changes.ts";
 
 export type { Peer } from "./child-task.ts";
 

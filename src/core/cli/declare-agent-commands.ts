@@ -1,24 +1,23 @@
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, Option } from "commander";
 import {
+  EXAMPLE_AGENT as AGENT,
   addAgentOptions,
   addExamples,
+  addPartOptions,
   addSettings,
+  COMMAND_GROUPS,
   collect,
-  outputOption,
   type RunCommand,
 } from "./declare-options.ts";
-import { EXAMPLE_AGENT as AGENT, declareTask } from "./declare-task-commands.ts";
-import type { PartFlag } from "./session/message-parts.ts";
+import { declareTask } from "./declare-task-commands.ts";
 
 export function declareAgentCommands(program: Command, run: RunCommand): void {
-  program.commandsGroup("Talking to agents:");
+  program.commandsGroup(COMMAND_GROUPS.calling);
   declareCard(program.command("card").description("read, sign and verify agent cards").helpCommand(false), run);
   declareSend(program.command("send [message...]"), run);
   declareChat(program.command("chat"), run);
-  declareRun(program.command("run <workflow> [message...]"), run);
   declareTask(program.command("task").description("show, follow, cancel and list tasks").helpCommand(false), run);
   declareAuth(program.command("auth").description("log in to agents").helpCommand(false), run);
-  declareConformance(program.command("conformance"), run);
   declareConfig(program.command("config").description("show the configuration").helpCommand(false), run);
 }
 
@@ -58,44 +57,6 @@ function declareCard(card: Command, run: RunCommand): void {
   addExamples(sign, [["dragoman card sign card.json --key key.pem --kid 2026-01", "the card with its signature"]]);
 }
 
-/** All part flags append to one list, which preserves their order across kinds. */
-function addPartOptions(command: Command): void {
-  const parts: PartFlag[] = [];
-  const add =
-    (kind: PartFlag["kind"]) =>
-    (value: string): readonly PartFlag[] => {
-      parts.push({ kind, value });
-      command.setOptionValue("parts", parts);
-      return parts;
-    };
-  const setMediaType = (value: string): string => {
-    const last = parts.at(-1);
-    if (last === undefined)
-      throw new InvalidArgumentError("It must follow the --text, --file or --data that it describes.");
-    last.mediaType = value;
-    return value;
-  };
-  command
-    .addOption(new Option("--text <string>", "add a text part; may be repeated").argParser(add("text")))
-    .addOption(
-      new Option(
-        "--file <path|url>",
-        "add a file: a local one is sent along, a URL is passed on; may be repeated",
-      ).argParser(add("file")),
-    )
-    .addOption(
-      new Option(
-        "--data <path|->",
-        "add a JSON part from a file, standard input (-) or inline; may be repeated",
-      ).argParser(add("data")),
-    )
-    .addOption(
-      new Option("--media-type <type>", "media type of the part before it (default: from the file name)").argParser(
-        setMediaType,
-      ),
-    );
-}
-
 function declareSend(send: Command, run: RunCommand): void {
   send.description("send a message to start or continue an interaction, and wait for the outcome");
   addPartOptions(send);
@@ -119,28 +80,6 @@ function declareSend(send: Command, run: RunCommand): void {
   ]);
 }
 
-function declareRun(command: Command, run: RunCommand): void {
-  command.description("run a workflow with the agents of a configuration, or show what it would do");
-  addPartOptions(command);
-  command
-    .option("--config <file>", "configuration that has the agents (default: ./dragoman.yaml)")
-    .option(
-      "--registry <url>",
-      "registry in which skills that the configuration does not have are looked up (default: that of the server in ./dragoman.yaml, else http://127.0.0.1:4000) [A2ACLI_REGISTRY]",
-    )
-    .option("--dry-run", "print the steps and what each name stands for, and run nothing")
-    .addOption(
-      new Option("--graph <format>", "print the steps as a graph, and run nothing").choices(["mermaid", "dot"]),
-    )
-    .addOption(outputOption())
-    .action(run(async () => (await import("../../features/workflow/cli/run.ts")).runWorkflow));
-  addExamples(command, [
-    ['dragoman run workflows/article.yaml --text "City bees"', "with the agents of ./dragoman.yaml"],
-    ["dragoman run workflows/article.yaml --dry-run", "check the file, and see which agents it calls"],
-    ["dragoman run workflows/article.yaml --graph dot | dot -Tsvg > article.svg", "a picture of it"],
-  ]);
-}
-
 function declareChat(chat: Command, run: RunCommand): void {
   chat.description("talk with an agent over several turns; /cancel ends the current task, /quit leaves");
   addSettings(chat, ["contextId", "taskId", "metadata"], {
@@ -152,30 +91,6 @@ function declareChat(chat: Command, run: RunCommand): void {
   addExamples(chat, [
     [`dragoman chat -a ${AGENT}`, "at a terminal"],
     [`printf 'hello\\nand again\\n' | dragoman chat -a ${AGENT}`, "the turns from a pipe, one per line"],
-  ]);
-}
-
-function declareConformance(conformance: Command, run: RunCommand): void {
-  conformance
-    .description(
-      "test an agent against what A2A requires, over every interface of its card or those that --transport and --a2a-version name, for 10m or --timeout at most; exit 1 if a MUST fails",
-    )
-    .option("--level <level>", "lowest level to test: must, should or may (default: may)")
-    .option("--only <id>", "only this requirement or check; may be repeated", collect)
-    .option("--fail-fast", "end with the first MUST that fails")
-    .option("--report <format=file>", "also write the report there: junit, json or markdown; may be repeated", collect)
-    .option("--junit <file>", "same as --report junit=FILE")
-    .option("--request-timeout <duration>", "how long one answer may take (default: 10s)")
-    .option("--webhook-host <host>", "how the agent reaches this machine with push notifications (default: loopback)")
-    .option("--other-caller <name:value>", "header of a second caller, who must not see the first one's tasks", collect)
-    .option("--list", "list what is tested, without an agent");
-  addAgentOptions(conformance);
-  conformance.action(run(async () => (await import("../../features/conformance/cli/conformance.ts")).conformance));
-  addExamples(conformance, [
-    [`dragoman conformance -a ${AGENT}`, "everything, over every interface"],
-    [`dragoman conformance -a ${AGENT} --transport JSONRPC --level must`, "what JSON-RPC must do"],
-    [`dragoman conformance -a ${AGENT} --report junit=report.xml --report markdown=report.md`, "for a build server"],
-    ["dragoman conformance --list", "the requirements with their sections"],
   ]);
 }
 

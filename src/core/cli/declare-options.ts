@@ -1,5 +1,6 @@
-import { type Command, Option } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Output } from "./output.ts";
+import type { PartFlag } from "./session/message-parts.ts";
 import {
   isSwitch,
   longFlag,
@@ -106,4 +107,59 @@ export function addAgentOptions(command: Command, streamDescription = "with -o j
   command.optionsGroup(AGENT_OPTIONS_HEADING);
   addSettings(command, AGENT_SETTINGS);
   command.option(CONFIG_FLAGS, "settings file to read instead of the nearest .env");
+}
+
+/** Headings of the help. */
+export const COMMAND_GROUPS = {
+  calling: "Talking to agents:",
+  finding: "Finding agents:",
+  serving: "Serving agents:",
+} as const;
+
+/** For commands that read a store. */
+export function addStoreOptions(command: Command): Command {
+  return command
+    .option("--store <spec>", "the store, e.g. sqlite:.dragoman/data.db")
+    .option("--config <file>", "take the store from this configuration (default: ./dragoman.yaml)")
+    .addOption(outputOption());
+}
+
+export const EXAMPLE_AGENT = "http://127.0.0.1:4000/agents/echo/";
+
+/** All part flags append to one list, which preserves their order across kinds. */
+export function addPartOptions(command: Command): void {
+  const parts: PartFlag[] = [];
+  const add =
+    (kind: PartFlag["kind"]) =>
+    (value: string): readonly PartFlag[] => {
+      parts.push({ kind, value });
+      command.setOptionValue("parts", parts);
+      return parts;
+    };
+  const setMediaType = (value: string): string => {
+    const last = parts.at(-1);
+    if (last === undefined)
+      throw new InvalidArgumentError("It must follow the --text, --file or --data that it describes.");
+    last.mediaType = value;
+    return value;
+  };
+  command
+    .addOption(new Option("--text <string>", "add a text part; may be repeated").argParser(add("text")))
+    .addOption(
+      new Option(
+        "--file <path|url>",
+        "add a file: a local one is sent along, a URL is passed on; may be repeated",
+      ).argParser(add("file")),
+    )
+    .addOption(
+      new Option(
+        "--data <path|->",
+        "add a JSON part from a file, standard input (-) or inline; may be repeated",
+      ).argParser(add("data")),
+    )
+    .addOption(
+      new Option("--media-type <type>", "media type of the part before it (default: from the file name)").argParser(
+        setMediaType,
+      ),
+    );
 }

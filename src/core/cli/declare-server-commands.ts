@@ -1,34 +1,27 @@
 import { Argument, type Command, Option } from "commander";
-import { declareChannels } from "../../features/chat/cli/declare-channel-commands.ts";
-import { TRAIT_LIST } from "../../features/xiaoyi/cli/platform-traits.ts";
-import { addExamples, collect, outputOption, type RunCommand } from "./declare-options.ts";
+import {
+  addExamples,
+  addStoreOptions,
+  COMMAND_GROUPS,
+  collect,
+  outputOption,
+  type RunCommand,
+} from "./declare-options.ts";
 import type { Output } from "./output.ts";
 
 /** Duplicated here so that help and completion do not load the schema. */
 const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"];
 
 export function declareServerCommands(program: Command, run: RunCommand, output: Output): void {
-  program.commandsGroup("Serving agents:");
+  program.commandsGroup(COMMAND_GROUPS.serving);
   declareInit(program.command("init [dir]"), run);
   declareServe(program.command("serve [config]"), run);
   declareDemoServer(program.command("demo-server"), run);
   declareStore(program.command("store").description("inspect and maintain a server's store").helpCommand(false), run);
-  declareTop(program.command("top"), run);
   const push = program.command("push").description("push notifications").helpCommand(false);
   declareInbox(push.command("inbox"), run);
   declareDeliveries(addStoreOptions(push.command("deliveries")), run);
   declareRedeliver(addStoreOptions(push.command("redeliver [task]")), run);
-  declareChannels(
-    program
-      .command("channels")
-      .description("chat networks that agents take part in: how to set one up, and whether it works")
-      .helpCommand(false),
-    run,
-  );
-  declareSimulate(
-    program.command("simulate").description("simulate a platform to test agents with").helpCommand(false),
-    run,
-  );
   declareDoctor(program.command("doctor [config]"), run);
   program.commandsGroup("Shell:");
   declareCompletion(program.command("completion"), program, output);
@@ -83,13 +76,6 @@ function declareDemoServer(demo: Command, run: RunCommand): void {
   ]);
 }
 
-function addStoreOptions(command: Command): Command {
-  return command
-    .option("--store <spec>", "the store, e.g. sqlite:.dragoman/data.db")
-    .option("--config <file>", "take the store from this configuration (default: ./dragoman.yaml)")
-    .addOption(outputOption());
-}
-
 function declareStore(store: Command, run: RunCommand): void {
   const stats = addStoreOptions(store.command("stats"))
     .description("count what is in the store, what it takes up, and what retention is about to free")
@@ -108,22 +94,6 @@ function declareStore(store: Command, run: RunCommand): void {
     .action(run(async () => (await import("./commands/store.ts")).storeVacuum));
   addExamples(vacuum, [["dragoman store vacuum", "once, for a file that does not shrink by itself"]]);
 
-  const copy = store
-    .command("copy")
-    .description(
-      "copy a store into an empty one, with every number, key and webhook; no server may use either. Tasks that were running are taken up by the first server of the copy, as after a crash",
-    )
-    .requiredOption("--from <store>", "the store to copy: sqlite:<file> or postgres://…")
-    .requiredOption("--to <store>", "an empty store: postgres://…")
-    .addOption(outputOption())
-    .action(run(async () => (await import("../../features/cluster/cli/store-copy.ts")).storeCopy));
-  addExamples(copy, [
-    [
-      "dragoman store copy --from sqlite:.dragoman/data.db --to postgres://dragoman@db.example.com/dragoman",
-      "to PostgreSQL",
-    ],
-  ]);
-
   const prune = store
     .command("prune")
     .description("delete tasks that ended long ago")
@@ -132,19 +102,6 @@ function declareStore(store: Command, run: RunCommand): void {
     .action(run(async () => (await import("./commands/store.ts")).storePrune));
   addStoreOptions(prune);
   addExamples(prune, [["dragoman store prune --older-than 30d --yes", "without a question"]]);
-}
-
-function declareTop(command: Command, run: RunCommand): void {
-  command
-    .description("show the nodes of a cluster: leases, running tasks, commits, take-overs")
-    .option("--interval <duration>", "how often to look", "2s")
-    .option("--once", "print one table and end, as where there is no terminal")
-    .action(run(async () => (await import("../../features/cluster/cli/top.ts")).top));
-  addExamples(addStoreOptions(command), [
-    ["dragoman top", "the cluster of ./dragoman.yaml, until Ctrl-C"],
-    ["dragoman top --store postgres://dragoman@db.example.com/dragoman --once", "one table"],
-    ["dragoman top -o json", "for scripts"],
-  ]);
 }
 
 function declareDoctor(doctor: Command, run: RunCommand): void {
@@ -230,44 +187,5 @@ function declareRedeliver(redeliver: Command, run: RunCommand): void {
   addExamples(redeliver, [
     ["dragoman push redeliver --all", "when the receivers are back"],
     ["dragoman push redeliver 0190c2de-0000-7000-8000-000000000000 --from 1", "one task, from its beginning"],
-  ]);
-}
-
-function declareSimulate(simulate: Command, run: RunCommand): void {
-  const xiaoyi = simulate
-    .command("xiaoyi")
-    .description(
-      "simulate Huawei's Xiaoyi platform, with a phone at this terminal: every line is a message, /help lists what else it can do",
-    )
-    .option("-p, --port <port>", "port that agents dial, 0 for a free one", "4200")
-    .option("--http <url>", "call the agent at this address instead of waiting for it to dial")
-    .option("--stateless", "with --http: send credentials with every call, without sessions")
-    .addOption(
-      new Option("--profile <profile>", "how the phone renders answers: as documented, or as devices do")
-        .choices(["phone-2026-04", "spec"])
-        .default("phone-2026-04"),
-    )
-    .addOption(new Option("--device <device>", "which app it is").choices(["mobile", "desktop"]).default("mobile"))
-    .option("--timeout <duration>", "how long the agent may stay silent or away", "60s")
-    .option("--script <file>", "take the lines from a file")
-    .option("--scenario <name>", "play a scripted conversation instead, or all; may be repeated", collect)
-    .option(
-      "--phrase <name=text>",
-      "what to say in scenarios: plain, streamed, slow, asking, reply, long, memorable, recalling",
-      collect,
-    )
-    .option(
-      "--disconnects <count>",
-      "how often the scenario of that name loses the connection, each time after 10 s (default: 5)",
-    )
-    .option("--trait <name=value>", `behaviour of the platform: ${TRAIT_LIST}; may be repeated`, collect)
-    .option("--seed <number>", "seed for ids and randomness, to repeat a run")
-    .addOption(outputOption())
-    .action(run(async () => (await import("../../features/xiaoyi/cli/simulate.ts")).simulateXiaoyi));
-  addExamples(xiaoyi, [
-    ["dragoman simulate xiaoyi", "a phone for agents that dial; prints what to put into their dragoman.yaml"],
-    ["dragoman simulate xiaoyi --http http://127.0.0.1:4000/agent/message", "one for agents that are called"],
-    ["printf 'hello\\n/kick\\nstill there?\\n' | dragoman simulate xiaoyi -o json", "the lines from a pipe"],
-    ["dragoman simulate xiaoyi --scenario all", "every scripted conversation; exit 1 if one fails"],
   ]);
 }

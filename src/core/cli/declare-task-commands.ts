@@ -1,7 +1,12 @@
 import type { Command } from "commander";
-import { addAgentOptions, addExamples, addSettings, collect, type RunCommand } from "./declare-options.ts";
-
-export const EXAMPLE_AGENT = "http://127.0.0.1:4000/agents/echo/";
+import {
+  addAgentOptions,
+  addExamples,
+  addSettings,
+  collect,
+  EXAMPLE_AGENT,
+  type RunCommand,
+} from "./declare-options.ts";
 
 export function declareTask(task: Command, run: RunCommand): void {
   const get = task

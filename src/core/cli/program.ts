@@ -1,5 +1,5 @@
 import { Command, Help, type Option } from "commander";
-import { declareRegistryCommands } from "../../features/registry/cli/declare-registry-commands.ts";
+import { installedExtensions } from "../extension/installed.ts";
 import { declareAgentCommands } from "./declare-agent-commands.ts";
 import { addExamples, createRunner } from "./declare-options.ts";
 import { declareServerCommands } from "./declare-server-commands.ts";
@@ -42,8 +42,8 @@ export function createProgram({ inEffect, output }: ProgramOptions): Command {
     });
   const run = createRunner(output);
   declareAgentCommands(program, run);
-  declareRegistryCommands(program, run);
   declareServerCommands(program, run, output);
+  for (const { commands } of installedExtensions()) commands?.(program, run);
   addExamples(program, [
     ["dragoman demo-server", "agents to experiment with, at http://127.0.0.1:4000"],
     ["dragoman send -a http://127.0.0.1:4000 --text hello", "one message and its answer"],

@@ -1,4 +1,5 @@
 import { createTlsFetch, withoutCertificate } from "../auth/login/client-certificate.ts";
+import { loadExtensions } from "../extension/installed.ts";
 import type { AgentCard } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
 import { type Loss, refusedLosses } from "../model/loss.ts";
@@ -11,7 +12,7 @@ import { createRemoteAgent } from "./call/remote-agent.ts";
 import { type Candidate, chooseInterfaces } from "./card/choose-interface.ts";
 import { type FetchedCard, fetchCard, toCard } from "./card/fetch-card.ts";
 import { describeVerification, readVerifiedCard, requireTrustedCard } from "./card/verify-card.ts";
-import { isPeerAddress } from "./dialects.ts";
+import { findAddressKind } from "./dialects.ts";
 import {
   type ChosenInterface,
   CONNECT_OPTIONS,
@@ -41,10 +42,11 @@ export type { Exchanger };
  */
 export async function connect(target: string | AgentCard, options: ConnectOptions = {}): Promise<RemoteAgent> {
   trackHops();
-  if (typeof target === "string" && isPeerAddress(target)) {
+  await loadExtensions("calling");
+  const kind = typeof target === "string" ? findAddressKind(target) : undefined;
+  if (kind !== undefined) {
     rejectUnknownKeys("connect", options, CONNECT_OPTIONS);
-    const { connectPeer } = await import("../../features/chat/client/connect-peer.ts");
-    const { caller, close } = await connectPeer(target, options);
+    const { caller, close } = await kind.connect(target as string, options);
     return createRemoteAgent(caller, close);
   }
   return createRemoteAgent(await connectCaller(target, options));
@@ -60,6 +62,7 @@ export async function connectCaller(
   exchange?: Exchanger,
 ): Promise<AgentCaller> {
   rejectUnknownKeys("connect", options, CONNECT_OPTIONS);
+  await loadExtensions("calling");
   const found = typeof target === "string" ? await fetchCard(target, options) : await readGivenCard(target, options);
   const { card, verification } = found;
   const cardUrl = found.url ?? options.cardUrl;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { can } from "../dialects/a2a-v1/index.ts";
 import type { CardReader, Dialect } from "../dialects/contract.ts";
 import type { AgentCard } from "../model/card.ts";
-import { DIALECTS, findBinding, offersDialect, readCard, readCardFor, SUPPORTED_BINDINGS } from "./dialects.ts";
+import { callableDialects, findBinding, offersDialect, readCard, readCardFor, supportedBindings } from "./dialects.ts";
 
 function cardOf(name: string, ...urls: readonly string[]): AgentCard {
   return {
@@ -64,8 +64,14 @@ test("readers get the URL of the card", () => {
 });
 
 test("these dialects and bindings are supported, best first", () => {
-  expect(DIALECTS.map(({ name }) => name)).toEqual(["a2a-v1", "a2a-v03", "a2a-v01", "tasks-rest", "xiaoyi-http"]);
-  expect(SUPPORTED_BINDINGS.map(({ calling }) => `${calling.binding} ${calling.version}`)).toEqual([
+  expect(callableDialects().map(({ name }) => name)).toEqual([
+    "a2a-v1",
+    "a2a-v03",
+    "a2a-v01",
+    "tasks-rest",
+    "xiaoyi-http",
+  ]);
+  expect(supportedBindings().map(({ calling }) => `${calling.binding} ${calling.version}`)).toEqual([
     "JSONRPC 1.0",
     "HTTP+JSON 1.0",
     "GRPC 1.0",

@@ -1,24 +1,23 @@
 /** The dialects that the client supports. */
 
-import { xiaoyiHttp } from "../../features/xiaoyi/http/index.ts";
 import { a2aV1 } from "../dialects/a2a-v1/index.ts";
 import { a2aV01 } from "../dialects/a2a-v01/index.ts";
 import { a2aV03 } from "../dialects/a2a-v03/index.ts";
 import type { Abilities, CallableDialect, CardConfidence, ExchangeCalling, RpcCalling } from "../dialects/contract.ts";
 import { tasksRest } from "../dialects/tasks-rest/index.ts";
+import type { AddressKind } from "../extension/contract.ts";
+import { loadedEntries, perInstallation } from "../extension/installed.ts";
 import type { AgentCard, AgentInterface } from "../model/card.ts";
 import type { JsonObject } from "../model/json.ts";
-import { DIALECT_NAMES, type DialectName } from "./dialect-names.ts";
 
-const DIALECTS_BY_NAME = {
-  "a2a-v1": a2aV1,
-  "a2a-v03": a2aV03,
-  "a2a-v01": a2aV01,
-  "tasks-rest": tasksRest,
-  "xiaoyi-http": xiaoyiHttp,
-} satisfies Record<DialectName, CallableDialect>;
+/** In order of preference if the card allows several. */
+const CORE_DIALECTS: readonly CallableDialect[] = [a2aV1, a2aV03, a2aV01, tasksRest];
 
-export const DIALECTS: readonly CallableDialect[] = DIALECT_NAMES.map((name) => DIALECTS_BY_NAME[name]);
+/** Those of extensions come last. `loadExtensions("calling")` must have ended. */
+export const callableDialects: () => readonly CallableDialect[] = perInstallation(() => [
+  ...CORE_DIALECTS,
+  ...loadedEntries("calling", "dialects").map(([, dialect]) => dialect),
+]);
 
 type InterfaceCalling = ExchangeCalling | RpcCalling;
 
@@ -28,8 +27,10 @@ export interface SupportedBinding {
   readonly calling: InterfaceCalling;
 }
 
-export const SUPPORTED_BINDINGS: readonly SupportedBinding[] = DIALECTS.flatMap((dialect) =>
-  dialect.calling.flatMap((calling) => (calling.carrier === "link" ? [] : [{ dialect, calling }])),
+export const supportedBindings: () => readonly SupportedBinding[] = perInstallation(() =>
+  callableDialects().flatMap((dialect) =>
+    dialect.calling.flatMap((calling) => (calling.carrier === "link" ? [] : [{ dialect, calling }])),
+  ),
 );
 
 /** Patch versions are not part of the wire format: `1.0.1` is sent as `1.0`. */
@@ -39,7 +40,7 @@ export function toMajorMinor(version: string): string {
 
 export function findBinding(binding: string, version: string): SupportedBinding | undefined {
   const wanted = toMajorMinor(version);
-  return SUPPORTED_BINDINGS.find(({ calling }) => calling.version === wanted && sameBinding(calling.binding, binding));
+  return supportedBindings().find(({ calling }) => calling.version === wanted && sameBinding(calling.binding, binding));
 }
 
 export function sameBinding(one: string, other: string): boolean {
@@ -54,7 +55,7 @@ export function sameBinding(one: string, other: string): boolean {
 export function readCard(
   value: unknown,
   cardUrl?: string,
-  dialects: readonly CallableDialect[] = DIALECTS,
+  dialects: readonly CallableDialect[] = callableDialects(),
 ): AgentCard | undefined {
   const readings = dialects.flatMap(({ readCard: read }) => read?.(value, cardUrl) ?? []);
   const of = (wanted: CardConfidence) => readings.filter(({ confidence }) => confidence === wanted);
@@ -74,35 +75,21 @@ export function toSignedForm(document: JsonObject): JsonObject | undefined {
   return card === undefined ? undefined : serving?.document(card);
 }
 
-/** Whether it names a participant of a chat room. */
-export function isPeerAddress(target: string): boolean {
-  return target.startsWith("a2a-lite:");
-}
-
-/** Calling in chat rooms, with all its networks: loaded only if it is used. */
-export async function loadChatDialect() {
-  const [address, binding, calls, { CHAT_PEER_CAN: can }, { DIALECT_NAME: name }, cards, { NETWORKS: networks }] =
-    await Promise.all([
-      import("../../features/chat/a2a-lite/address.ts"),
-      import("../../features/chat/a2a-lite/bind-channel.ts"),
-      import("../../features/chat/a2a-lite/call/calls.ts"),
-      import("../../features/chat/a2a-lite/call/can.ts"),
-      import("../../features/chat/a2a-lite/options.ts"),
-      import("../../features/chat/a2a-lite/read-card.ts"),
-      import("../../features/chat/networks/networks.ts"),
-    ]);
-  const { BINDING, VERSION } = cards;
-  return { ...address, ...binding, ...calls, can, name, networks, BINDING, VERSION };
+/** The kind of an address that is not a URL. */
+export function findAddressKind(target: string): AddressKind | undefined {
+  return loadedEntries("calling", "addresses").find(([start]) => target.startsWith(start))?.[1];
 }
 
 /** The card of an agent at a URL, for dialects whose agents do not publish cards. */
 export function unpublishedCard(dialect: string | undefined, url: string): AgentCard | undefined {
-  return DIALECTS.find(({ name }) => name === dialect)?.cardOf?.(url);
+  return callableDialects()
+    .find(({ name }) => name === dialect)
+    ?.cardOf?.(url);
 }
 
 /** What a dialect can express; undefined for an unknown dialect. */
 export function abilitiesOf(dialect: string): Abilities | undefined {
-  return DIALECTS.find(({ name }) => name === dialect)?.can;
+  return callableDialects().find(({ name }) => name === dialect)?.can;
 }
 
 /** The dialect or version that a caller requires. */
@@ -126,7 +113,7 @@ export function offersDialect({ supportedInterfaces }: AgentCard, { dialect, ver
 export function readCardFor(value: unknown, cardUrl: string | undefined, wish: RequiredDialect): AgentCard | undefined {
   const card = readCard(value, cardUrl);
   if (card !== undefined && offersDialect(card, wish)) return card;
-  const wished = SUPPORTED_BINDINGS.filter(({ calling, dialect }) => {
+  const wished = supportedBindings().filter(({ calling, dialect }) => {
     if (wish.dialect !== undefined && dialect.name !== wish.dialect) return false;
     return wish.version === undefined || calling.version === toMajorMinor(wish.version);
   });

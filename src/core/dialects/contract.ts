@@ -32,6 +32,8 @@ export interface CallableDialect {
   readonly readCard?: CardReader;
   /** For dialects that do not publish cards: a card derived from the agent's address alone. */
   readonly cardOf?: (url: string) => AgentCard;
+  /** How to give the command line the credentials that its agents ask for, where their cards cannot say. */
+  readonly credentialHint?: string;
 }
 
 /** The server's ports, injected into dialects that are created for a server. */

@@ -1,5 +1,3 @@
-import type { AgentChooser } from "../../features/gateway/found-agents.ts";
-import type { Upstreams } from "../../features/gateway/upstreams.ts";
 import { toStream } from "../agents/child-task.ts";
 import type { AgentDirectory, AgentTarget, CallableAgent, ResolveOptions } from "../agents/directory.ts";
 import type { AgentCaller } from "../client/call/agent-caller.ts";
@@ -8,8 +6,10 @@ import { abilitiesWithout } from "../dialects/shared/abilities.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { CallContext, FrameStream, Operation, OutcomeOf, SendInput } from "../model/operation.ts";
 import { closestMatch } from "../model/suggestions.ts";
+import type { AgentChooser } from "./agent-chooser.ts";
 import type { ServedAgentService } from "./agent-service.ts";
 import type { Carriers } from "./carriers/carriers.ts";
+import type { Upstreams } from "./upstreams.ts";
 
 /** Shown in place of a dialect where there is no network between two agents. */
 const LOCAL_DIALECT = "local";

@@ -1,10 +1,11 @@
 import { z } from "zod";
-import { registryOptions } from "../../features/registry/server/config.ts";
 import { DEFAULT_LIMITS, DEFAULT_TIMES } from "../engine/options.ts";
+import { loadExtensions, perInstallation } from "../extension/installed.ts";
+import { describeStores } from "../store/open.ts";
 import { formatPath, isContainer, toFindings } from "../yaml/problems.ts";
 import { count, mediaType, port, rate, text } from "../yaml/value-types.ts";
-import { grpcPublicUrl, mountPath, publicUrl, STORE, STORE_ERROR, trustProxy } from "./config/schema.ts";
-import { sectionChecks } from "./config/sections.ts";
+import { grpcPublicUrl, isStoreUrl, mountPath, publicUrl, trustProxy } from "./config/schema.ts";
+import { sectionOptionSchemas } from "./config/sections.ts";
 import { DEFAULT_SERVE_LIMITS, DEFAULT_SERVE_TIMES, type ServeOptions } from "./options.ts";
 
 const object = z.record(z.string(), z.unknown());
@@ -23,8 +24,8 @@ export function isAgent(value: unknown): boolean {
 const agent = z.custom(isAgent, {
   error: "must be an agent: what defineAgent, exec, remote, llm or workflow(definition) returns",
 });
-const store = z.custom((value) => (typeof value === "string" ? STORE.test(value) : hasMethods(value, "write")), {
-  error: `${STORE_ERROR}, or a TaskStore`,
+const store = z.custom((value) => (typeof value === "string" ? isStoreUrl(value) : hasMethods(value, "write")), {
+  error: () => `must be ${describeStores()}, or a TaskStore`,
 });
 const log = z.custom((value) => value === false || hasMethods(value, "debug", "info", "warn", "error"), {
   error: "must be false or an object with the functions debug, info, warn and error",
@@ -57,7 +58,6 @@ const SHAPE = {
   strict: z.boolean().optional(),
   push: z.union([z.boolean(), object], { error: "must be true, false or options" }).optional(),
   store: store.optional(),
-  cluster: z.strictObject({ name: text.optional(), listenUrl: text.optional() }).optional(),
   baseDirectory: text.optional(),
   signing: object.optional(),
   cors: z.strictObject({ origins: z.array(text) }).optional(),
@@ -66,22 +66,21 @@ const SHAPE = {
   security: object.optional(),
   tls: object.optional(),
   audit: object.optional(),
-  registry: registryOptions.optional(),
-  ...sectionChecks,
   limits: limits.optional(),
   times: times.optional(),
   log: log.optional(),
   monitor: z.custom(isContainer).optional(),
 } satisfies Record<keyof ServeOptions, z.ZodType>;
 
-const serveOptions = z.strictObject(SHAPE);
+const serveOptions = perInstallation(() => z.strictObject({ ...SHAPE, ...sectionOptionSchemas() }));
 
 /** Rejects unknown names and invalid values, all at once, before anything is opened. */
-export function checkServeOptions(what: string, options: ServeOptions): void {
-  const { error } = serveOptions.safeParse(options, { jitless: true });
+export async function checkServeOptions(what: string, options: ServeOptions): Promise<void> {
+  await loadExtensions("config", "calling", "serving");
+  const { error } = serveOptions().safeParse(options, { jitless: true });
   if (error === undefined) return;
   const problems = error.issues
-    .flatMap((issue) => toFindings(issue, serveOptions, options))
+    .flatMap((issue) => toFindings(issue, serveOptions(), options))
     .map(({ path, message }) => (path.length === 0 ? message : `${formatPath(path)}: ${message}`));
   throw new TypeError(`${what}: ${problems.join("\n")}`);
 }

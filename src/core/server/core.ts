@@ -1,9 +1,5 @@
 import { resolve } from "node:path";
 import { getHeapStatistics } from "node:v8";
-import { connectByUrl } from "../../features/gateway/build-remote.ts";
-import { createAgentChooser, type FindAgents } from "../../features/gateway/found-agents.ts";
-import { Upstreams } from "../../features/gateway/upstreams.ts";
-import { CATALOG_PATH, openRegistry } from "../../features/registry/server/open-registry.ts";
 import { bindDirectory, type RunServices } from "../agents/directory.ts";
 import { startThread } from "../agents/threads.ts";
 import { createGuardedFetch } from "../auth/guarded-fetch/guarded-fetch.ts";
@@ -11,7 +7,10 @@ import type { AgentService, Dialect } from "../dialects/contract.ts";
 import type { Agent } from "../engine/agent.ts";
 import { Engine } from "../engine/engine.ts";
 import { DEFAULT_LIMITS, DEFAULT_TIMES } from "../engine/options.ts";
+import type { ServerHost, ServerPart } from "../extension/contract.ts";
+import { loadExtensions, loadedParts } from "../extension/installed.ts";
 import { ProtocolError } from "../model/errors.ts";
+import { fieldsOf } from "../model/json.ts";
 import { type Loss, refusedLosses } from "../model/loss.ts";
 import { type Log, type Meter, NO_MONITOR, SILENT_LOG } from "../model/ports.ts";
 import { openStore } from "../store/open.ts";
@@ -21,6 +20,7 @@ import { type ByteBudgets, createByteBudgets } from "./access/byte-budgets.ts";
 import type { ConnectionLimits } from "./access/connections.ts";
 import { Gate } from "./access/gate.ts";
 import { createTrustedProxies } from "./access/trusted-proxies.ts";
+import type { FindAgents } from "./agent-chooser.ts";
 import { createAgentDirectory } from "./agent-directory.ts";
 import { ServedAgentService } from "./agent-service.ts";
 import { AuditLog, toDeliveryRecord } from "./audit/audit-log.ts";
@@ -36,7 +36,9 @@ import { Counters, createMonitoringRoutes } from "./http/monitoring.ts";
 import type { NodeHttpOptions } from "./http/node-http.ts";
 import { Router } from "./http/router.ts";
 import { resolveOptions, type ServeOptions, type ServerSettings } from "./options.ts";
+import { connectByUrl } from "./outbound.ts";
 import { openPush } from "./push.ts";
+import { Upstreams } from "./upstreams.ts";
 
 /** Everything behind the socket: what `serve` listens with and what frameworks mount. */
 export type Core = Awaited<ReturnType<typeof openCore>>;
@@ -57,8 +59,7 @@ interface ServerLocation {
 }
 
 /** Addresses of agents that others have registered: which may be reached, and which are those of this server. */
-function foundAddresses({ registry }: ServerSettings, { baseUrl, find, local }: ServerLocation) {
-  const allowed = registry === false ? undefined : registry.allowPrivateTargets;
+function foundAddresses(allowed: boolean | undefined, { baseUrl, find, local }: ServerLocation) {
   const allowPrivate = allowed ?? (local === true || find !== undefined);
   // Calls have their own limits, and streams have none.
   const unlimited = { timeoutMs: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY };
@@ -75,7 +76,10 @@ export function createCore(
   where: ServerLocation,
   isOwnHost: (host: string | undefined) => boolean = () => true,
 ): Promise<Core> {
-  return openAll(async (closing) => openCore(await buildAll(resolveOptions(options)), where, isOwnHost, closing));
+  return openAll(async (closing) => {
+    await loadExtensions("config", "calling", "serving");
+    return openCore(await buildAll(resolveOptions(options)), where, isOwnHost, closing);
+  });
 }
 
 async function buildAll(settings: ServerSettings): Promise<ServerSettings> {
@@ -103,8 +107,8 @@ async function openCore(
   closing.add(() => Promise.all(dialects.map(({ serving }) => serving.close?.())));
   closing.add(() => carriers?.close());
   const mentionLog = where.local === true && !authentication.identifies && log !== SILENT_LOG;
-  const parts = { where, dialects, report, keys, audit, counters, closing, mentionLog };
-  const { engine, store } = await openEngine(settings, parts);
+  const around = { where, dialects, report, keys, audit, counters, closing, mentionLog };
+  const { engine, store } = await openEngine(settings, around);
   const admission = new Admission(limits, systemClock.now, counters);
   const shared = { engine, log, clock: systemClock, ids: uuidIds, authentication, admission, audit };
   const sign = keys.card && createCardSigner(keys.card, baseUrl);
@@ -114,27 +118,28 @@ async function openCore(
   }
   const upstreams = new Upstreams(settings.agents, report);
   closing.add(() => upstreams.close());
-  const registry =
-    settings.registry === false
-      ? undefined
-      : await openRegistry(settings.registry, {
-          ...systemTools,
-          ...where,
-          records: engine.records,
-          services,
-          defaultName: settings.defaultName,
-          upstreams,
-          isOpen: !authentication.identifies || settings.auth?.anonymous === true,
-          admission,
-          audit,
-          log,
-          meter: counters,
-          keepAliveMs: times.keepAliveMs,
-          maxWatches: limits.streamsPerOwner ?? DEFAULT_LIMITS.streamsPerOwner,
-        });
-  closing.add(() => registry?.registry.close());
-  const find = where.find ?? registry?.find;
-  const chooser = find && createAgentChooser({ ...systemTools, log, find, ...foundAddresses(settings, where) });
+  const parts = await openParts(closing, {
+    ...systemTools,
+    ...where,
+    options: settings,
+    records: engine.records,
+    services,
+    defaultName: settings.defaultName,
+    upstreams,
+    isOpen: !authentication.identifies || settings.auth?.anonymous === true,
+    admission,
+    audit,
+    log,
+    meter: counters,
+    keepAliveMs: times.keepAliveMs,
+    streamsPerOwner: limits.streamsPerOwner ?? DEFAULT_LIMITS.streamsPerOwner,
+  });
+  const finding = parts.find((part) => part.find !== undefined);
+  const find = where.find ?? finding?.find;
+  const { createAgentChooser } = loadedParts("serving").find((part) => part.createAgentChooser !== undefined) ?? {};
+  const chooser =
+    find &&
+    createAgentChooser?.({ ...systemTools, log, find, ...foundAddresses(finding?.allowsPrivateTargets, where) });
   const connect = (url: string) => connectByUrl(url, log);
   const findPeer = (address: string) => carriers?.findPeer(address);
   const directory = createAgentDirectory({ services, upstreams, connect, findPeer, ...(chooser && { chooser }) });
@@ -154,7 +159,7 @@ async function openCore(
     connections: () => carriers?.states() ?? new Map(),
     upstreams: () => upstreams.statuses,
     budgets,
-    registered: () => registry?.registry.countByHealth(),
+    partMetrics: () => parts.map(({ metrics }) => metrics?.() ?? "").join(""),
     isStarting: () => where.isStarting?.() === true,
   });
   const defaultAgent = services.get(settings.defaultName) as AgentService;
@@ -182,16 +187,16 @@ async function openCore(
     serverRoutes: new Map([
       ...monitoring,
       ...keys.routes,
-      ...(registry === undefined ? [] : [[CATALOG_PATH, registry.catalog] as const]),
+      ...parts.flatMap(({ routes = new Map() }) => [...routes]),
       ...authentication.metadataPaths(settings.names, () => skillScopesOf(services.values())),
     ]),
     now: systemClock.now,
     isOwnHost,
     cardForm: CARD_FORMS[settings.card ?? "hybrid"],
-    registry: registry?.serving,
+    prefixes: parts.flatMap(({ serving }) => serving ?? []),
   });
   await engine.start();
-  registry?.registry.open();
+  for (const part of parts) part.start?.();
   carriers = await openCarriers({
     dialects,
     agents: settings.agents,
@@ -231,12 +236,25 @@ async function openCore(
       upstreams.replace(name, agent);
     },
     connections: limits as ConnectionLimits,
+    parts,
     /** Waits for running tasks, at most `drainMs` (default: as configured), then closes everything. */
     async close(drainMs = times.drainMs) {
       await engine.drain(drainMs);
       await closing.close();
     },
   };
+}
+
+/** What extensions run beside the agents, in their order. */
+async function openParts(closing: CloseStack, host: ServerHost): Promise<readonly ServerPart[]> {
+  const parts: ServerPart[] = [];
+  for (const { open } of loadedParts("serving")) {
+    const part = await open?.(host);
+    if (part === undefined) continue;
+    closing.add(() => part.close?.());
+    parts.push(part);
+  }
+  return parts;
 }
 
 interface EngineParts {
@@ -266,7 +284,7 @@ async function openEngine(settings: ServerSettings, parts: EngineParts) {
           clock: systemClock,
           log,
           thread: { start: startThread },
-          cluster: { ...settings.cluster, leaseMs: times.leaseMs },
+          cluster: { ...fieldsOf(fieldsOf(settings).cluster), leaseMs: times.leaseMs },
         });
   let engine: Engine | undefined;
   closing.add(() => (engine ?? store).close());

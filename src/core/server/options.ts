@@ -1,4 +1,3 @@
-import type { RegistryServeOptions } from "../../features/registry/server/open-registry.ts";
 import type { SigningKeyOptions } from "../auth/signatures/keys.ts";
 import type { AuthOptions } from "../auth/verify/create-authenticator.ts";
 import type { Agent } from "../engine/agent.ts";
@@ -13,7 +12,6 @@ import type { TlsOptions } from "./access/tls.ts";
 import type { AuditOptions } from "./audit/audit-log.ts";
 import { secretsOfDeclared } from "./config/code-agents.ts";
 import { collectSecrets } from "./config/secrets.ts";
-import type { SectionOptions } from "./config/sections.ts";
 import type { CorsOptions } from "./http/cors.ts";
 import { Redactor, withRedaction } from "./logging/redact.ts";
 import { STDERR_LOG } from "./logging/stderr-log.ts";
@@ -47,14 +45,8 @@ interface ServeTimeOptions extends EngineTimes {
   readonly drainMs: number;
 }
 
-interface ClusterOptions {
-  /** The store is refused if it belongs to a cluster of another name. Default: `default`. */
-  readonly name?: string;
-  /** Address of the same database that passes by a pooler, for the connection that listens for changes. Default: `store`. */
-  readonly listenUrl?: string;
-}
-
-export interface ServeOptions extends SectionOptions {
+/** Extensions add sections to these, by their keys. */
+export interface ServeOptions {
   /** Agents by name; the name is part of the URL, `/agents/NAME`. */
   readonly agents: Readonly<Record<string, Agent>>;
   /** Name of the agent that also lives at the root. Default: the first. */
@@ -81,8 +73,6 @@ export interface ServeOptions extends SectionOptions {
   readonly push?: boolean | PushOptions;
   /** `memory:` (default), `sqlite:<file>`, `postgres://user:password@host:port/database`, or a `TaskStore`. */
   readonly store?: string | TaskStore;
-  /** Several nodes on one PostgreSQL; how long a node's lease lasts is `times.leaseMs`. */
-  readonly cluster?: ClusterOptions;
   /** Folder of relative files. Default: the working directory. */
   readonly baseDirectory?: string;
   /** Signs every card; the public key is published at `/.well-known/jwks.json`. */
@@ -102,8 +92,6 @@ export interface ServeOptions extends SectionOptions {
   readonly tls?: TlsOptions;
   /** A record of who did what, apart from the log. */
   readonly audit?: AuditOptions;
-  /** The registry of agents, at `/registry`; false serves none. Default: one with the agents of this server. */
-  readonly registry?: false | RegistryServeOptions;
   /** Limits on what callers may ask for; see below. */
   readonly limits?: Partial<ServeLimitOptions>;
   /** Durations in milliseconds; see below. */
@@ -148,7 +136,6 @@ export function resolveOptions(options: ServeOptions) {
     limits: { ...DEFAULT_SERVE_LIMITS, ...options.limits },
     times: { ...DEFAULT_SERVE_TIMES, ...options.times },
     push: options.push ?? true,
-    registry: options.registry ?? {},
     store: options.store ?? "memory:",
     baseDirectory: options.baseDirectory ?? process.cwd(),
   };

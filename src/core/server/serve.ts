@@ -1,15 +1,12 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
-import { createRegistryClient } from "../../features/registry/client/registry-client.ts";
-import { type Announcement, announce } from "../../features/registry/server/announce.ts";
 import { identifiesCallers } from "../auth/verify/create-authenticator.ts";
 import type { Agent } from "../engine/agent.ts";
 import { LISTEN_BACKLOG } from "./access/connections.ts";
 import { createHostCheck, externallyReachableHost, isLoopback } from "./access/loopback.ts";
 import type { TlsFiles } from "./access/tls.ts";
 import { checkServeOptions, isAgent } from "./check-options.ts";
-import { systemTools } from "./clock-and-ids.ts";
 import { openAll } from "./close-stack.ts";
 import { isDeclared } from "./config/code-agents.ts";
 import { type Core, createCore } from "./core.ts";
@@ -53,7 +50,7 @@ export interface DragomanServer {
 
 /** Starts a server in this process. */
 export async function serve(options: ServeOptions): Promise<DragomanServer> {
-  checkServeOptions("serve", options);
+  await checkServeOptions("serve", options);
   const host = options.host ?? "127.0.0.1";
   const { auth = {} } = options;
   const identifies = options.authenticate !== undefined || identifiesCallers(auth);
@@ -94,7 +91,7 @@ export async function serve(options: ServeOptions): Promise<DragomanServer> {
     grpc = await openGrpc(options, core, host, port, tls);
     if (grpc !== undefined) grpcUrl = options.grpcPublicUrl ?? `${new URL(publicUrl ?? url).hostname}:${grpc.port}`;
     starting = false;
-    const announcements: Announcement[] = [];
+    const announcements: { close(): Promise<void> }[] = [];
     const close = async () => {
       server?.close();
       grpc?.drain();
@@ -102,21 +99,8 @@ export async function serve(options: ServeOptions): Promise<DragomanServer> {
       await Promise.all([...announcements.map((one) => one.close()), closing.close()]);
     };
     const running = runningServer(options, core, close, { url: publicUrl ?? url, host, port, grpc: grpcUrl });
-    announcements.push(...announceAll(options, running.agents));
+    announcements.push(...core.parts.flatMap((part) => part.listening?.(running.agents) ?? []));
     return running;
-  });
-}
-
-/** Registers the agents that this server lists at the registries that the options name. */
-function announceAll(options: ServeOptions, agents: readonly ServedAgentInfo[]): readonly Announcement[] {
-  const { registerWith = [], unlisted = [] } = options.registry || {};
-  const log = toLog(options);
-  const listed = agents.filter(({ name }) => !unlisted.includes(name));
-  return registerWith.map((target) => {
-    const { url, ...how } = typeof target === "string" ? { url: target } : target;
-    // The announcement repeats what fails by itself.
-    const registry = createRegistryClient(url, { ...how, retry: { attempts: 1, baseMs: 0, capMs: 0 } });
-    return announce({ ...systemTools, url, registry, agents: listed, log });
   });
 }
 

@@ -1,17 +1,16 @@
 import { resolve } from "node:path";
-import type { RegistryTarget } from "../../features/registry/server/open-registry.ts";
 import { findMissingProgram } from "../agents/process/find-program.ts";
 import type { Agent } from "../engine/agent.ts";
 import type { Log } from "../model/ports.ts";
-import { isLoopback } from "../wire/loopback.ts";
 import { ConfigError } from "../yaml/problems.ts";
+import type { ModuleSource, ProcessSource } from "./config/agent-kinds.ts";
 import {
   buildAgents,
   type ConfigOverrides,
   type DragomanConfig,
   environmentFor,
-  findUnusedCluster,
   loadConfig,
+  sectionWarnings,
 } from "./config/index.ts";
 import { collectConfigSecrets } from "./config/secrets.ts";
 import { watchModules } from "./config/watch-modules.ts";
@@ -63,16 +62,15 @@ export async function startServer(options: StartOptions): Promise<DragomanServer
   // Modules and programs also see the variables of the `.env` file.
   Object.assign(process.env, environment);
   const config = await loadConfig(options.configFile, environment, overrides);
-  if (config.registry === false && (overrides.registerWith ?? []).length > 0) throw registryIsOff();
+  if (config.sections.registry === false && (overrides.registerWith ?? []).length > 0) throw registryIsOff();
   const isPretty = config.log.pretty ?? pretty ?? false;
   const log = await createLog({ level: config.log.level, pretty: isPretty, secrets: collectConfigSecrets(config) });
   warnAboutMissingPrograms(config, log);
-  const unused = findUnusedCluster(config);
-  if (unused !== undefined) log.warn({ store: config.store }, unused);
+  for (const warning of sectionWarnings(config)) log.warn({ store: config.store }, warning);
   const agents = await buildAgents(config, { log });
   const watchdog = createConfiguredWatchdog(config, isPretty, log);
   const monitor = watchdog && { monitor: watchdog.monitor };
-  const server = await serve({ ...toServeOptions(config, agents, await toRegistryTargets(config)), log, ...monitor });
+  const server = await serve({ ...toServeOptions(config, agents), log, ...monitor });
   watchdog?.start();
   if (isWildcard(config.server.host) && config.server.publicUrl === undefined) {
     log.warn(
@@ -102,8 +100,8 @@ export async function startServer(options: StartOptions): Promise<DragomanServer
 function createConfiguredWatchdog(config: DragomanConfig, isPretty: boolean, log: Log): Watchdog | undefined {
   const { watchdogMs } = config.server;
   if (watchdogMs === false) return undefined;
-  const agentFiles = [...config.agents].flatMap(([name, { source }]) =>
-    source.kind === "module" ? [[source.file, name] as const] : [],
+  const agentFiles = [...config.agents].flatMap(([name, { kind, source }]) =>
+    kind === "module" ? [[(source as ModuleSource).file, name] as const] : [],
   );
   const form = config.log.level === "silent" ? "silent" : isPretty ? "pretty" : "json";
   return createWatchdog({ limitMs: watchdogMs, agentFiles, form, log });
@@ -111,10 +109,10 @@ function createConfiguredWatchdog(config: DragomanConfig, isPretty: boolean, log
 
 /** Only a warning: each run looks for its program again, so one that is installed later is found. */
 function warnAboutMissingPrograms(config: DragomanConfig, log: Log): void {
-  for (const [agent, { source }] of config.agents) {
-    if (source.kind !== "process") continue;
+  for (const [agent, { kind, source }] of config.agents) {
+    if (kind !== "exec") continue;
     const missing = findMissingProgram(source);
-    const program = source.command[0];
+    const [program] = (source as ProcessSource).command;
     if (missing !== undefined) log.warn({ agent, program }, `Every task of agent ${agent} will fail: ${missing}`);
   }
 }
@@ -126,36 +124,10 @@ function registryIsOff(): ConfigError {
 
 const isWildcard = (host: string) => host === "0.0.0.0" || host === "::";
 
-/** The registries where this server registers its agents, with what is needed to log in there. */
-async function toRegistryTargets({ registry }: DragomanConfig): Promise<readonly RegistryTarget[]> {
-  if (registry === false) return [];
-  return Promise.all(
-    registry.registerWith.map(async (target) => {
-      if (typeof target === "string") return target;
-      const { credentials, url } = target;
-      if (credentials === undefined) return url;
-      const { createLogin } = await import("../../features/gateway/build-remote.ts");
-      const { provider } = createLogin(credentials, isLoopback(new URL(url).hostname));
-      return { url, ...(provider && { credentials: provider }) };
-    }),
-  );
-}
-
-export function toServeOptions(
-  config: DragomanConfig,
-  agents: ReadonlyMap<string, Agent>,
-  registerWith: readonly RegistryTarget[] = [],
-): ServeOptions {
-  const { folder, log, findOrigins, push, registry, server, ...options } = config;
+export function toServeOptions(config: DragomanConfig, agents: ReadonlyMap<string, Agent>): ServeOptions {
+  const { folder, log, findOrigins, push, sections, server, ...options } = config;
   const { watchdogMs, ...reached } = server;
   const { enabled, ...notified } = push;
   const built = Object.fromEntries(agents);
-  return {
-    ...options,
-    ...reached,
-    agents: built,
-    baseDirectory: folder,
-    push: enabled && notified,
-    registry: registry && { ...registry, registerWith },
-  };
+  return { ...sections, ...options, ...reached, agents: built, baseDirectory: folder, push: enabled && notified };
 }

@@ -16,7 +16,7 @@ export type WebHandler = ((request: Request) => Promise<Response>) & { close(): 
  * limits by address and on unread responses are left to the framework's own server.
  */
 export async function createHandler(options: ServeOptions & { readonly publicUrl: string }): Promise<WebHandler> {
-  checkServeOptions("createHandler", options);
+  await checkServeOptions("createHandler", options);
   const baseUrl = requirePublicUrl("createHandler", options);
   const mount = new URL(baseUrl).pathname.replace(/\/+$/, "");
   const core = await createCore(options, { baseUrl: () => baseUrl, grpc: () => undefined });

@@ -25,8 +25,9 @@ describe("a remote agent", () => {
   it("has the keys that it is given", () => {
     const more = "dialect: a2a-v03, binding: GRPC, origins: [https://api.example.com], timeout: 30s";
     expect(parse(`${REMOTE}, ${more}, credentials: { bearer: s3cret }`).agents.get("a")).toEqual({
+      kind: "remote",
       source: {
-        kind: "remote",
+        kind: "url",
         url: "https://partner.example.com",
         dialect: "a2a-v03",
         binding: "GRPC",
@@ -75,6 +76,7 @@ describe("a remote agent", () => {
   ])("may be looked up in the registry as %s", async (remote, wanted) => {
     const config = parse(`remote: '${remote}', name: Pen, timeout: 30s`);
     expect(config.agents.get("a")).toEqual({
+      kind: "remote",
       source: { kind: "found", wanted },
       overrides: { name: "Pen", timeoutMs: 30_000 },
     });
@@ -89,7 +91,8 @@ describe("a remote agent", () => {
   it("may be a participant of a chat room", async () => {
     const config = parseInRoom("remote: a2a-lite:irc/#agents#helper, name: Pen, timeout: 30s");
     expect(config.agents.get("a")).toEqual({
-      source: { kind: "peer", address: "a2a-lite:irc/#agents#helper" },
+      kind: "remote",
+      source: { kind: "address", address: "a2a-lite:irc/#agents#helper" },
       overrides: { name: "Pen", timeoutMs: 30_000 },
     });
     expect(effectiveConfig(config)["agents.a.remote"]?.value).toBe("a2a-lite:irc/#agents#helper");

@@ -5,7 +5,7 @@ import { type ChosenAgent, createDirectoryAgent } from "../../core/agents/direct
 import { FORWARD_DIALECT, forward } from "../../core/agents/forward.ts";
 import type { Agent } from "../../core/engine/agent.ts";
 import { EXTENSIONS } from "../../core/model/extensions.ts";
-import type { WantedAgent } from "./found-agents.ts";
+import type { WantedAgent } from "../../core/server/agent-chooser.ts";
 import { beginLater } from "./index.ts";
 
 interface FindingAgentOptions extends Partial<Omit<AgentDefinition, "run" | "streaming">> {

@@ -6,9 +6,10 @@ import { fetchCard } from "../../core/client/card/fetch-card.ts";
 import { ANONYMOUS } from "../../core/model/caller.ts";
 import type { JsonObject } from "../../core/model/json.ts";
 import { SILENT_LOG } from "../../core/model/ports.ts";
+import type { FoundAgent, FoundAgents } from "../../core/server/agent-chooser.ts";
 import { systemTools } from "../../core/server/clock-and-ids.ts";
 import { createFindingAgent } from "./finding-agent.ts";
-import { createAgentChooser, type FoundAgent, type FoundAgents } from "./found-agents.ts";
+import { createAgentChooser } from "./found-agents.ts";
 
 const writer = (name: string, skill = "write") =>
   defineAgent({ name, description: name, skills: [{ id: skill, name: skill, description: skill }], run: () => name });

@@ -1,59 +1,16 @@
 /** Agents of other servers that a registry knows: which one is taken, and how it is called. */
 
-import type { AgentTarget, CallableAgent, ChosenAgent, ResolveOptions } from "../../core/agents/directory.ts";
+import type { CallableAgent, ChosenAgent } from "../../core/agents/directory.ts";
 import { type FetchedCard, fetchCard, readGivenCard } from "../../core/client/card/fetch-card.ts";
 import { ConnectionError, redactUrl } from "../../core/client/errors.ts";
 import { DEFAULT_STREAM_RETRY, type RetryOptions } from "../../core/client/options.ts";
+import { describeImpostor, HELD_BACK } from "../../core/client/registry-identity.ts";
 import { parseGrpcAddress } from "../../core/client/transport/grpc-channels.ts";
-import type { Caller } from "../../core/model/caller.ts";
 import type { AgentCard, AgentInterface } from "../../core/model/card.ts";
 import { ProtocolError } from "../../core/model/errors.ts";
 import { EXTENSIONS } from "../../core/model/extensions.ts";
-import type { Clock, Log } from "../../core/model/ports.ts";
-import { type AgentIdentity, describeImpostor, HELD_BACK } from "../registry/client/identity.ts";
+import type { AgentChooser, AgentChooserOptions, FoundAgent, WantedAgent } from "../../core/server/agent-chooser.ts";
 import { Upstream } from "./upstream.ts";
-
-export type WantedAgent = Extract<AgentTarget, { skill: string } | { registered: string }>;
-
-/** An agent as a registry lists it. */
-export interface FoundAgent extends ChosenAgent {
-  /** Whether the registry has reached it lately. */
-  readonly healthy: boolean;
-  /** How well it matches what was asked for; more is better. */
-  readonly score: number;
-  /** Its card became that of another agent, so that it is not called. */
-  readonly heldBack?: boolean;
-  /** What its card has to say; absent if the registry does not know. */
-  readonly identity?: AgentIdentity;
-}
-
-/** What one registry, or one circle of registries, answers. */
-export interface FoundAgents {
-  readonly agents: readonly FoundAgent[];
-  /** Registries that could not be asked, and why. */
-  readonly unanswered: readonly string[];
-}
-
-/** Asks the nearest registry first, and those further away only if the loop continues. */
-export type FindAgents = (wanted: WantedAgent, caller: Caller) => AsyncIterable<FoundAgents>;
-
-interface AgentChooserOptions {
-  readonly find: FindAgents;
-  /** For addresses that others have registered. */
-  readonly fetch: typeof globalThis.fetch;
-  /** Whether an address is one of this server, whose agents are not looked for in registries. */
-  readonly isOwn: (url: string) => boolean;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly log: Log;
-}
-
-export interface AgentChooser {
-  /** Rejects with a ProtocolError: UNAVAILABLE if there is one that cannot be reached now, else INVALID_PARAMS. */
-  choose(wanted: WantedAgent, caller: Caller, options?: ResolveOptions): Promise<CallableAgent>;
-  /** The one that was chosen before, whatever a registry says now. It may be at work, so a restart is waited for. */
-  reach(chosen: ChosenAgent): Promise<CallableAgent>;
-}
 
 /** For the card of one candidate: there may be others. */
 const CARD_MS = 5_000;

@@ -1,12 +1,12 @@
 import { type AgentDefinition, defineAgent } from "../../core/agents/define.ts";
 import { describeUpstream } from "../../core/agents/describe-upstream.ts";
 import { createForwardingAgent, failed } from "../../core/agents/forward.ts";
+import { UPSTREAM, type UpstreamAgent } from "../../core/agents/upstream-of.ts";
 import type { Agent, AgentRun } from "../../core/engine/agent.ts";
 import type { Signal } from "../../core/model/abort.ts";
 import type { AgentCard, AgentProfile } from "../../core/model/card.ts";
 import { ProtocolError } from "../../core/model/errors.ts";
 import { Upstream, type UpstreamOptions } from "./upstream.ts";
-import { UPSTREAM, type UpstreamAgent } from "./upstream-of.ts";
 
 interface UpstreamAgentOptions extends UpstreamOptions {
   /** Take precedence over what the card of the upstream says. */

@@ -1,17 +1,8 @@
+import type { UpstreamStatus } from "../../core/agents/upstream-of.ts";
 import { ConnectionError } from "../../core/client/errors.ts";
 import { ProtocolError } from "../../core/model/errors.ts";
 import type { Clock, Log } from "../../core/model/ports.ts";
 import { type BreakerPolicy, CircuitBreaker } from "./circuit-breaker.ts";
-
-/** What is known of an upstream, for readiness and metrics. */
-export interface UpstreamStatus {
-  /** Without login and query. */
-  readonly url: string;
-  /** Undefined until it was called, or its card was read. */
-  readonly reachable: boolean | undefined;
-  /** Calls and readings of the card that failed because it could not be reached. */
-  readonly failures: number;
-}
 
 interface HealthOptions {
   readonly agent: string;

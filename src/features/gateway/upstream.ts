@@ -1,8 +1,10 @@
 import type { Peer } from "../../core/agents/forward.ts";
+import { TaskChanges } from "../../core/agents/task-changes.ts";
+import type { UpstreamStatus } from "../../core/agents/upstream-of.ts";
 import type { AgentCaller } from "../../core/client/call/agent-caller.ts";
 import { type FetchedCard, fetchCard } from "../../core/client/card/fetch-card.ts";
 import { connectCaller, type Exchanger } from "../../core/client/connect.ts";
-import { DIALECT_NAMES } from "../../core/client/dialect-names.ts";
+import { dialectNames } from "../../core/client/dialect-names.ts";
 import { abilitiesOf, unpublishedCard } from "../../core/client/dialects.ts";
 import { ConnectionError, changeError, failedBeforeSending, redactUrl } from "../../core/client/errors.ts";
 import {
@@ -22,8 +24,7 @@ import type { CallContext, FrameStream, Operation, OutcomeOf, StreamFrame } from
 import type { Clock, Log } from "../../core/model/ports.ts";
 import { abortable, cancelOpened, cancelTask, delayAbort, isCancelled } from "./cancelling.ts";
 import type { BreakerPolicy } from "./circuit-breaker.ts";
-import { TaskChanges } from "./task-changes.ts";
-import { isConnectionFailure, UpstreamHealth, type UpstreamStatus } from "./upstream-health.ts";
+import { isConnectionFailure, UpstreamHealth } from "./upstream-health.ts";
 
 export interface UpstreamOptions {
   /** Name of the agent that is served from it, for messages. */
@@ -54,7 +55,7 @@ const DEFAULT_REFRESH_MS = 300_000;
 const DEFAULT_BREAKER: BreakerPolicy = { threshold: 5, baseMs: 1_000, capMs: 60_000 };
 const DEFAULT_ANSWER_MS = 600_000;
 /** Assumed until the card is read: tasks of an earlier process are then continued and not failed. */
-const ASSUMED_DIALECT = DIALECT_NAMES[0];
+const ASSUMED_DIALECT = dialectNames()[0] as string;
 
 type ReportLosses = (dialect: string, losses: readonly Loss[]) => void;
 

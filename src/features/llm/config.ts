@@ -1,10 +1,14 @@
 /** `llm` of an agent: which language model answers, and how. */
 
 import { z } from "zod";
+import type { AgentKind } from "../../core/extension/contract.ts";
 import { formatDuration } from "../../core/model/duration.ts";
-import { type JsonObject, omitUndefined } from "../../core/model/json.ts";
+import { type Fields, fieldsOf, type JsonObject, listOf, omitUndefined } from "../../core/model/json.ts";
+import { checkAgentExists } from "../../core/server/config/problems.ts";
 import { membersOf, type ShownValues } from "../../core/server/config/shown-values.ts";
+import type { Finding } from "../../core/yaml/problems.ts";
 import { count, optional, text, wait } from "../../core/yaml/value-types.ts";
+import { WRITER_NAMES, type WriterName } from "../writers/names.ts";
 import type { LlmOptions } from "./options.ts";
 
 const BASE_URL_ERROR = "must be an http or https address without query, fragment or login";
@@ -55,9 +59,9 @@ export const llm = z.strictObject({
     ),
 });
 
-export type LlmConfig = Omit<LlmOptions, "maxResponseBytes">;
+type LlmConfig = Omit<LlmOptions, "maxResponseBytes">;
 
-export function toLlmConfig(parsed: z.output<typeof llm>): LlmConfig {
+function toLlmConfig(parsed: z.output<typeof llm>): LlmConfig {
   const { apiKey, body, idleTimeout, ...rest } = parsed;
   return {
     ...rest,
@@ -68,10 +72,58 @@ export function toLlmConfig(parsed: z.output<typeof llm>): LlmConfig {
   };
 }
 
-export function* llmValues(path: string, { body, idleTimeoutMs, ...config }: LlmConfig): ShownValues {
+function* llmValues(path: string, { body, idleTimeoutMs, ...config }: LlmConfig): ShownValues {
   yield* membersOf(path, config);
   yield [`${path}.idleTimeout`, formatDuration(idleTimeoutMs)];
   for (const [name, value] of Object.entries(body ?? {})) {
     yield [`${path}.body.${name}`, typeof value === "object" ? JSON.stringify(value) : value];
   }
+}
+
+interface LlmSource {
+  readonly llm: LlmConfig;
+  /** The writer that the model writes for; absent: it answers itself. */
+  readonly use?: WriterName;
+}
+
+const isWriter = (use: unknown): use is WriterName => WRITER_NAMES.some((name) => name === use);
+
+export const llmKind: AgentKind<LlmSource> = {
+  keys: {
+    llm: optional(
+      llm,
+      "A language model behind an OpenAI-compatible API, which answers; or, with `use: outline`, `document` or `summary`, writes for that agent.",
+    ),
+  },
+  accompanies: ({ llm: model, use }) => model !== undefined && isWriter(use),
+  check: checkCalledAgents,
+  toSource(parsed) {
+    const { llm: model, use } = parsed as { readonly llm: z.output<typeof llm>; readonly use?: unknown };
+    return { llm: toLlmConfig(model), ...(isWriter(use) && { use }) };
+  },
+  async build({ llm: config, use }, { limits, log, name: id }) {
+    const { createLlmHost } = await import("./host.ts");
+    const host = createLlmHost(limits.file ?? limits.part, log);
+    const how = { id, ...config, maxResponseBytes: limits.part, host };
+    if (use === undefined) return (await import("./index.ts")).createLlmAgent(how);
+    return (await import("./writers.ts")).createModelWriter({ use, ...how });
+  },
+  summary: ({ llm: { model }, use }) => (use === undefined ? `llm: ${model}` : `use: ${use}, llm: ${model}`),
+  *shown(path, { llm: config, use }) {
+    if (use !== undefined) yield [`${path}.use`, use];
+    yield* llmValues(`${path}.llm`, config);
+  },
+  secrets: ({ llm: { apiKey } }) => (apiKey === undefined ? [] : [apiKey]),
+};
+
+/** Those that a language model may call. A writer calls none. */
+function checkCalledAgents(name: string, { llm: model, use }: Fields, agents: Fields): readonly Finding[] {
+  const path = ["agents", name, "llm", "agents"];
+  const called = listOf(fieldsOf(model).agents);
+  if (use !== undefined && called.length > 0) return [{ path, message: `has no meaning beside use: ${use}` }];
+  return called.flatMap((agent, at) =>
+    agent === name
+      ? [{ path: [...path, at], message: "an agent cannot call itself" }]
+      : checkAgentExists(agent, agents, [...path, at]),
+  );
 }

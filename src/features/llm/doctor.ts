@@ -9,6 +9,7 @@ import {
   notChecked,
   statusOf,
 } from "../../core/cli/doctor/probe/claims.ts";
+import type { DoctorParts } from "../../core/extension/contract.ts";
 import { fieldsOf, listOf } from "../../core/model/json.ts";
 import { readText } from "./read-answer.ts";
 
@@ -93,3 +94,8 @@ function reasonOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   return `cannot be reached: ${cause instanceof Error ? cause.message : String(cause)}`;
 }
+
+export const doctorParts: DoctorParts = {
+  probes: (agent, { kind, source }, options) =>
+    kind === "llm" ? [{ agent, run: () => probeModel({ agent, ...source.llm }, options) }] : [],
+};

@@ -1,6 +1,5 @@
 /** The agents that outline, write and summarise, with a language model. */
 
-import type { WriterName } from "../../core/agents/builtin-names.ts";
 import { defineAgent } from "../../core/agents/define.ts";
 import { createDirectoryAgent } from "../../core/agents/directory.ts";
 import type { AgentTurn } from "../../core/agents/turn.ts";
@@ -23,6 +22,7 @@ import {
   summarize,
   writeOutline,
 } from "../writers/index.ts";
+import type { WriterName } from "../writers/names.ts";
 import type { ChatMessage } from "./chat-codec.ts";
 import { type ChatModel, createChatModel } from "./chat-model.ts";
 import { LLM_TIMEOUT } from "./index.ts";

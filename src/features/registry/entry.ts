@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { isIP } from "node:net";
 import { findBinding } from "../../core/client/dialects.ts";
+import { hostOf } from "../../core/client/registry-identity.ts";
 import type { AgentCard } from "../../core/model/card.ts";
 import type { JsonObject } from "../../core/model/json.ts";
 import { isLoopback } from "../../core/wire/loopback.ts";
-import { hostOf } from "./client/identity.ts";
 
 export const VISIBILITIES = ["private", "public"] as const;
 /** Who may see an agent besides its owner: no one, or every caller of the server. */

@@ -1,9 +1,9 @@
+import { identityChanges, identityOf } from "../../core/client/registry-identity.ts";
 import { ProtocolError } from "../../core/model/errors.ts";
 import { omitUndefined } from "../../core/model/json.ts";
 import type { Clock, Log } from "../../core/model/ports.ts";
 import type { CardSource, FetchedCard } from "./card-source.ts";
 import type { ChangeKind } from "./changes.ts";
-import { identityChanges, identityOf } from "./client/identity.ts";
 import type { RegistryEntry } from "./entry.ts";
 import { ageOf, isChecked, nextAgeAt, nextCheckAt, type RegistryTimes } from "./health.ts";
 

@@ -1,15 +1,55 @@
 /** Workflows of a configuration, inline or in files of their own. */
 
+import { resolve } from "node:path";
+import { z } from "zod";
+import type { AgentKind } from "../../core/extension/contract.ts";
 import { closestMatch } from "../../core/model/suggestions.ts";
-import type { AgentSource } from "../../core/server/config/config.ts";
 import { ConfigError, type Path, type Problem } from "../../core/yaml/problems.ts";
+import { optional, text } from "../../core/yaml/value-types.ts";
 import { loadWorkflow, type ParseOptions, parseWorkflow } from "./definition/load.ts";
 import type { Workflow } from "./definition/plan.ts";
 
-/** Names and templates of workflows are written like variables, which are not expanded in them. */
-export function isInsideWorkflow([section, _name, key, ...inside]: Path): boolean {
-  return section === "agents" && key === "workflow" && inside.length > 0;
+/** One of the three. */
+interface WorkflowSource {
+  readonly file?: string;
+  readonly inline?: object;
+  readonly built?: Workflow;
 }
+
+export const workflowKind: AgentKind<WorkflowSource> = {
+  keys: {
+    workflow: optional(
+      z.union([text, z.record(z.string(), z.unknown())], { error: "must be a file or the content of one" }),
+      "File with a workflow, relative to this file, or its content. `${…}` in it is not expanded.",
+    ),
+  },
+  // Names and templates of workflows are written like variables.
+  verbatim: true,
+  problems({ concurrency, workflow }, { agents, folder, name, position, source }) {
+    if (typeof workflow !== "object" || workflow === null) return [];
+    const path = ["agents", name, "workflow"];
+    const around = { agents, single: concurrency === 1 ? name : undefined };
+    return inlineProblems(workflow, around, {
+      source,
+      folder,
+      path,
+      position: (inside, how) => position([...path, ...inside] as Path, how),
+    });
+  },
+  toSource: ({ workflow }, folder) =>
+    typeof workflow === "string" ? { file: resolve(folder, workflow) } : { inline: workflow as object },
+  async build(source, { agents, folder, name, overrides }) {
+    const { createWorkflowAgent } = await import("./agent/index.ts");
+    const around = { agents, single: overrides.concurrency === 1 ? name : undefined };
+    const workflow = await loadAgentWorkflow(source, around, { source: `agents.${name}.workflow`, folder });
+    return createWorkflowAgent({ workflow, name: workflow.name ?? name });
+  },
+  summary: ({ file }) => (file === undefined ? "workflow" : `workflow: ${file}`),
+  *shown(path, { file }) {
+    yield [`${path}.workflow`, file ?? "inline"];
+  },
+  files: ({ file }) => (file === undefined ? [] : [file]),
+};
 
 interface Surroundings {
   /** The names of all agents. */
@@ -19,8 +59,8 @@ interface Surroundings {
 }
 
 /** Reads a workflow of an agent and checks that its agents are in the configuration. Throws a ConfigError. */
-export async function loadAgentWorkflow(
-  { built, file, inline }: Omit<Extract<AgentSource, { kind: "workflow" }>, "kind">,
+async function loadAgentWorkflow(
+  { built, file, inline }: WorkflowSource,
   around: Surroundings,
   options: ParseOptions,
 ): Promise<Workflow> {
@@ -32,7 +72,7 @@ export async function loadAgentWorkflow(
 }
 
 /** What is wrong with a workflow that is written into the configuration. */
-export function inlineProblems(inline: object, around: Surroundings, options: ParseOptions): readonly Problem[] {
+function inlineProblems(inline: object, around: Surroundings, options: ParseOptions): readonly Problem[] {
   try {
     return checkAgents(parseWorkflow(inline, options), around, options.source);
   } catch (error) {

@@ -1,6 +1,5 @@
 /** The agents that outline, write and summarise. Without a language model they extract what is in a text. */
 
-import type { WriterName } from "../../core/agents/builtin-names.ts";
 import { type AgentDefinition, defineAgent, type SkillDefinition } from "../../core/agents/define.ts";
 import type { AgentTurn } from "../../core/agents/turn.ts";
 import { data, text } from "../../core/client/parts.ts";
@@ -8,6 +7,7 @@ import type { Agent, AgentEvent } from "../../core/engine/agent.ts";
 import type { JsonValue } from "../../core/model/json.ts";
 import { isDataPart, isRawPart, isTextPart, type Part, textOf } from "../../core/model/message.ts";
 import { LABELS, type Outline, readOutline, splitDocument, summarize, writeDocument, writeOutline } from "./index.ts";
+import type { WriterName } from "./names.ts";
 
 export interface Writer extends Pick<AgentDefinition, "name" | "description" | "outputModes"> {
   readonly skill: SkillDefinition;

@@ -74,8 +74,8 @@ async function fetchExtendedCard(session: Session, card: AgentCard): Promise<Age
 
 /** The interface that other commands would use. Having none is shown, and is not an error of this command. */
 async function describeSelectedInterface(session: Session, card: AgentCard): Promise<string> {
-  const { cardUrl, chatPeer, settings } = session;
-  if (chatPeer !== undefined) return describeChosen(chatPeer.interface);
+  const { addressed, cardUrl, settings } = session;
+  if (addressed !== undefined) return describeChosen(addressed.interface);
   const { chooseInterfaces: chooseSupported } = await import("../../client/card/choose-interface.ts");
   try {
     const allowed = { ...card, supportedInterfaces: chooseInterfaces(card, settings) };

@@ -1,6 +1,4 @@
 import { existsSync } from "node:fs";
-import { checkChannels } from "../../../features/chat/cli/doctor.ts";
-import { checkLinks, checkXiaoyi } from "../../../features/xiaoyi/cli/doctor.ts";
 import { safeLine } from "../../model/safe-text.ts";
 import type { DragomanConfig } from "../../server/config/index.ts";
 import {
@@ -13,9 +11,10 @@ import {
   checkPorts,
   skipped,
 } from "../doctor/checks.ts";
+import { doctorParts } from "../doctor/parts.ts";
 import type { AgentReport } from "../doctor/probe/claims.ts";
 import { checkSecurity } from "../doctor/security.ts";
-import { checkCluster, checkStore } from "../doctor/store.ts";
+import { checkSections, checkStore } from "../doctor/store.ts";
 import { CommandExit, EXIT } from "../errors.ts";
 import { ifGiven, readDuration, readHttpUrl } from "../flag-values.ts";
 import { type Output, printResult } from "../output.ts";
@@ -88,14 +87,12 @@ async function checkSetup(
     checks.push(
       ...(await checkPorts(loaded.server)),
       ...(await checkStore(loaded.store, { deep: flags.deep === true, onProgress: output.info })),
-      ...checkCluster(loaded),
+      ...checkSections(loaded),
       ...(await checkAgents(loaded)),
       ...(await checkFiles(loaded, Date.now())),
       ...(await checkSecurity(loaded, file)),
-      ...checkXiaoyi(loaded, Date.now()),
-      ...(await checkLinks(loaded.xiaoyi.links, flags.online === true)),
-      ...checkChannels(loaded),
     );
+    for (const { checks: check } of await doctorParts()) checks.push(...((await check?.(loaded, flags)) ?? []));
   }
   return { checks, loaded };
 }

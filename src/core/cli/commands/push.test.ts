@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { BUILTIN_AGENTS } from "../../agents/builtin.ts";
+import { BUILTIN_AGENTS } from "../../../../test/support/builtin-agents.ts";
 import { signPush } from "../../auth/signatures/sign-push.ts";
 import { SILENT_LOG } from "../../model/ports.ts";
 import { systemClock } from "../../server/clock-and-ids.ts";

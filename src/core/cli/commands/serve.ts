@@ -1,10 +1,12 @@
 import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
+import { loadExtensions } from "../../extension/installed.ts";
 import { hasErrorCode } from "../../model/errors.ts";
 import { omitUndefined } from "../../model/json.ts";
 import type { DragomanConfig } from "../../server/config/index.ts";
 import type { DragomanServer } from "../../server/serve.ts";
+import { isSharedStore } from "../../store/open.ts";
 import { CommandError, CommandExit, EXIT, type ExitCode } from "../errors.ts";
 import { ifGiven, readHttpUrl, readInteger, readPort } from "../flag-values.ts";
 import { ignoreOutputErrors, type Output } from "../output.ts";
@@ -35,7 +37,7 @@ export async function serve(output: Output, config: string | undefined, flags: S
     const { startServer } = await import("../../server/start.ts");
     return startServer({ configFile, overrides, watch: flags.watch === true });
   };
-  const { isWorker } = await import("../../../features/cluster/workers/worker.ts");
+  const { isWorker } = await import("../../server/workers/worker.ts");
   if (isWorker()) return runAsWorker(start);
   const workers = ifGiven(flags.workers, readWorkers);
   if (workers === undefined) return runUntilStopped(output, await start());
@@ -51,7 +53,7 @@ function readWorkers(text: string): number {
 
 /** Only a database that is a process of its own can be shared. */
 function checkSharedStore(store: string, workers: number): void {
-  if (workers === 1 || /^postgres(ql)?:/.test(store)) return;
+  if (workers === 1 || isSharedStore(store)) return;
   const reason = store.startsWith("sqlite:")
     ? "one process owns a SQLite file: it decides alone who runs which task, and others would wait for every write of it"
     : "tasks in memory belong to one process, so that the others would not find them";
@@ -64,9 +66,11 @@ function checkSharedStore(store: string, workers: number): void {
 
 /** Serves the built-in agents from memory, for trying things out without leaving files behind. */
 export async function demoServer(output: Output, flags: Pick<ServeFlags, "port">): Promise<void> {
-  const { BUILTIN_AGENTS } = await import("../../agents/builtin.ts");
+  await loadExtensions("config");
+  const { builtinAgents } = await import("../../server/config/agent-kinds.ts");
   const { serve } = await import("../../server/serve.ts");
-  const agents = Object.fromEntries(Object.entries(BUILTIN_AGENTS).map(([name, create]) => [name, create()]));
+  const built = [...builtinAgents()].map(async ([name, { create }]) => [name, await create({})] as const);
+  const agents = Object.fromEntries(await Promise.all(built));
   // Webhooks of its users are on this machine, the only one from which this server can be called.
   const push = { allowPrivateTargets: true };
   const options = { agents, default: "echo", store: "memory:", push, log: false as const, ...readAddress(flags) };
@@ -155,7 +159,7 @@ async function untilClosed(
 
 /** Serves on ports that another process holds, which also says when to stop: a terminal signals both. */
 async function runAsWorker(start: () => Promise<StartedServer>): Promise<void> {
-  const { onStop, reportListening } = await import("../../../features/cluster/workers/worker.ts");
+  const { onStop, reportListening } = await import("../../server/workers/worker.ts");
   ignoreOutputErrors();
   const ignore = () => {};
   for (const signal of SIGNALS) process.on(signal, ignore);
@@ -170,7 +174,7 @@ async function runAsWorker(start: () => Promise<StartedServer>): Promise<void> {
 
 async function runWorkers(output: Output, { log: logging }: DragomanConfig, count: number): Promise<void> {
   const { createLog } = await import("../../server/logging/log.ts");
-  const { createWorkers, WorkerFailedError } = await import("../../../features/cluster/workers/primary.ts");
+  const { createWorkers, WorkerFailedError } = await import("../../server/workers/primary.ts");
   const log = await createLog({
     level: logging.level,
     pretty: logging.pretty ?? output.stderrIsTerminal,

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { DEFAULT_TIMES } from "../../engine/options.ts";
 import { formatDuration } from "../../model/duration.ts";
+import { fieldsOf } from "../../model/json.ts";
 import { SILENT_LOG } from "../../model/ports.ts";
 import { systemClock } from "../../server/clock-and-ids.ts";
 import type { DragomanConfig } from "../../server/config/index.ts";
@@ -149,7 +150,7 @@ export async function withStore(
   if (spec.startsWith("memory:")) {
     throw usageError("A store in memory exists only while its server runs.", "Name another with --store or --config.");
   }
-  const { cluster = {} } = config ?? {};
+  const cluster = fieldsOf(config?.sections.cluster);
   const options = { baseDirectory: process.cwd(), clock: systemClock, log: SILENT_LOG, mode, cluster };
   const store = await openStore(spec, options);
   try {

@@ -208,7 +208,7 @@ export async function checkAgents(config: DragomanConfig): Promise<readonly Chec
   for (const [name, agent] of config.agents) {
     const check = await attempt(`agent ${name}`, async () => {
       const { profile } = await buildAgent(name, agent, config);
-      const missing = agent.source.kind === "process" ? findMissingProgram(agent.source) : undefined;
+      const missing = agent.kind === "exec" ? findMissingProgram(agent.source) : undefined;
       return missing === undefined ? `${profile.name} ${profile.version}` : failed(`agent ${name}`, missing);
     });
     checks.push(check);

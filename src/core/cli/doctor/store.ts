@@ -3,7 +3,7 @@ import { access, constants, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { SILENT_LOG } from "../../model/ports.ts";
 import { systemClock } from "../../server/clock-and-ids.ts";
-import { type DragomanConfig, findUnusedCluster } from "../../server/config/index.ts";
+import { type DragomanConfig, sectionWarnings } from "../../server/config/index.ts";
 import { StoreError } from "../../store/errors.ts";
 import { openStore } from "../../store/open.ts";
 import { type Check, failed, messageOf, ok, warning } from "./checks.ts";
@@ -18,9 +18,8 @@ const NAME = "store";
 const MAX_NAMED = 50;
 const PROGRESS_MS = 2_000;
 
-export function checkCluster(config: DragomanConfig): readonly Check[] {
-  const unused = findUnusedCluster(config);
-  return unused === undefined ? [] : [warning("cluster", unused)];
+export function checkSections(config: DragomanConfig): readonly Check[] {
+  return sectionWarnings(config).map((text) => warning("configuration", text));
 }
 
 /** Neither creates the file nor changes its schema. */

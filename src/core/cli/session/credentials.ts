@@ -1,11 +1,11 @@
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
-import { BINDING } from "../../../features/xiaoyi/http/card.ts";
 import type { AgentCredentials, CredentialProvider, CredentialVault } from "../../auth/login/contract.ts";
 import { createFileVault } from "../../auth/login/file-vault.ts";
 import { chooseStoredSchemes, isOfSameIssuer, readScheme } from "../../auth/login/security-schemes.ts";
 import { createStoredProvider } from "../../auth/login/stored-credentials.ts";
 import { locateCard } from "../../client/card/addresses.ts";
+import { findBinding } from "../../client/dialects.ts";
 import { createCredentialGate } from "../../client/transport/credential-origins.ts";
 import { parseGrpcAddress } from "../../client/transport/grpc-channels.ts";
 import type { AgentCard } from "../../model/card.ts";
@@ -251,8 +251,10 @@ function findApiKeyLocation(declared: JsonObject) {
 
 /** A hint that lists the flags which would satisfy the card. */
 export function credentialHint(card: AgentCard): string | null {
-  if (card.supportedInterfaces.some(({ protocolBinding }) => protocolBinding === BINDING))
-    return "Set A2ACLI_ACCESS_KEY and A2ACLI_SECRET_KEY to sign requests, or A2ACLI_BEARER for an API key.";
+  const hints = card.supportedInterfaces.flatMap(({ protocolBinding, protocolVersion }) => {
+    return findBinding(protocolBinding, protocolVersion)?.dialect.credentialHint ?? [];
+  });
+  if (hints[0] !== undefined) return hints[0];
   const schemes = orderSchemes(card);
   const ways: string[] = [];
   if (schemes.some(acceptsBearer)) ways.push("a bearer token in A2ACLI_BEARER (or --bearer)");

@@ -2,8 +2,8 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { DIALECT_NAMES } from "../../client/dialect-names.ts";
-import { DIALECTS } from "../../client/dialects.ts";
+import { dialectNames } from "../../client/dialect-names.ts";
+import { callableDialects } from "../../client/dialects.ts";
 import { type Handler, LEGACY_CARD, openStream, sendJson, startFakeAgent } from "../../client/testing/fake-agent.ts";
 import { startTestAgent, type TestAgent } from "../testing/agent-server.ts";
 import { runInProcess } from "../testing/run-in-process.ts";
@@ -96,7 +96,7 @@ describe("older dialects", () => {
     const { code, stderr } = await runInProcess("send", "-a", agent.url, "hello", "--dialect", "a2a-v9");
     expect(code).toBe(2);
     expect(stderr).toContain("a2a-v1, a2a-v03, a2a-v01, tasks-rest, xiaoyi-http");
-    expect(DIALECTS.map(({ name }) => name)).toEqual([...DIALECT_NAMES]);
+    expect(callableDialects().map(({ name }) => name)).toEqual(dialectNames());
   });
 
   it("lose what they have no words for: --debug tells each loss, otherwise one line tells that there are some", async () => {

@@ -1,5 +1,3 @@
-import { connectToChatPeer, isChatAddress } from "../../../features/chat/cli/chat-peer.ts";
-import { readNamedCard } from "../../../features/registry/cli/session.ts";
 import { type ClientTlsOptions, withoutCertificate } from "../../auth/login/client-certificate.ts";
 import type { FetchedCard } from "../../client/card/fetch-card.ts";
 import { describeVerification } from "../../client/card/verify-card.ts";
@@ -7,6 +5,8 @@ import { ConnectionError } from "../../client/errors.ts";
 import type { ChosenInterface, Notice, RemoteAgent } from "../../client/options.ts";
 import { createCredentialGate } from "../../client/transport/credential-origins.ts";
 import { parseGrpcAddress } from "../../client/transport/grpc-channels.ts";
+import type { SessionParts } from "../../extension/contract.ts";
+import { installedExtensions } from "../../extension/installed.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { omitUndefined } from "../../model/json.ts";
 import { canParseUrl, parseUrl } from "../../model/url.ts";
@@ -59,8 +59,8 @@ export interface Session {
   tasksCanBeRead: boolean;
   /** The task being followed, so that an interrupted command can print how to continue. */
   followedTask: FollowedTask | undefined;
-  /** The agent, if it is a participant of a chat room. */
-  chatPeer: RemoteAgent | undefined;
+  /** The agent, if its address is not a URL. */
+  addressed: RemoteAgent | undefined;
 }
 
 export async function withSession<T>(
@@ -87,7 +87,7 @@ export async function withSession<T>(
     tls: undefined,
     tasksCanBeRead: true,
     followedTask: undefined,
-    chatPeer: undefined,
+    addressed: undefined,
   };
   if (options.timeoutCoversAll !== false) session.stop.startTimer(settings.timeoutMs);
   session.stop.listenForInterrupt();
@@ -98,7 +98,7 @@ export async function withSession<T>(
   } finally {
     session.progress.stop();
     session.stop.dispose();
-    await session.chatPeer?.close();
+    await session.addressed?.close();
   }
 }
 
@@ -120,8 +120,12 @@ export async function resolveCard(session: Session): Promise<FetchedCard> {
     );
   }
   if (settings.insecure) disableCertificateChecks(session);
-  if (isChatAddress(settings.agentCard)) {
-    const { card } = await connectToChatPeer(session, settings.agentCard);
+  const parts = await sessionParts();
+  session.addressed ??= await openAddress(session, settings.agentCard, parts);
+  if (session.addressed !== undefined) {
+    const { card } = session.addressed;
+    session.card = card;
+    session.cardUrl = settings.agentCard;
     return { card, url: settings.agentCard, raw: JSON.stringify(card) };
   }
   const tls = await readTlsOptions(settings);
@@ -144,7 +148,8 @@ export async function resolveCard(session: Session): Promise<FetchedCard> {
     });
   };
   try {
-    const found = await readNamedCard(session, settings.agentCard, read);
+    const readNamed = parts.find(({ readNamedCard }) => readNamedCard !== undefined)?.readNamedCard;
+    const found = await (readNamed?.(session, settings.agentCard, read) ?? read(settings.agentCard));
     const card = resolveInterfaceUrls(found.card, found.url);
     session.card = card;
     session.cardUrl = found.url;
@@ -190,9 +195,27 @@ function resolveInterfaceUrls(card: AgentCard, base: string): AgentCard {
   return { ...card, supportedInterfaces };
 }
 
+/** What extensions know of names and addresses. */
+async function sessionParts(): Promise<readonly SessionParts[]> {
+  const loaded = await Promise.all(installedExtensions().map(({ session }) => session?.()));
+  return loaded.filter((parts) => parts !== undefined);
+}
+
+async function openAddress(
+  session: Session,
+  address: string,
+  parts: readonly SessionParts[],
+): Promise<RemoteAgent | undefined> {
+  for (const part of parts) {
+    const opened = part.openAddress?.(session, address);
+    if (opened !== undefined) return opened;
+  }
+  return undefined;
+}
+
 export async function openAgent(session: Session): Promise<RemoteAgent> {
   const { card } = await resolveCard(session);
-  if (session.chatPeer !== undefined) return session.chatPeer;
+  if (session.addressed !== undefined) return session.addressed;
   const agent = await connectTo(session, card);
   const missing = undeclaredExtensions(card, session.settings);
   if (missing !== undefined) session.output.warn(`The agent requires ${missing}`);

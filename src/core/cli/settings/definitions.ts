@@ -1,4 +1,4 @@
-import { DIALECT_NAMES } from "../../client/dialect-names.ts";
+import { dialectNames } from "../../client/dialect-names.ts";
 import { SIGNATURE_POLICIES } from "../../client/options.ts";
 import { isObject, type JsonObject } from "../../model/json.ts";
 import { canParseUrl } from "../../model/url.ts";
@@ -54,9 +54,11 @@ export const SETTINGS = {
   },
   dialect: {
     flags: "--dialect <name>",
-    description: `use this dialect only: ${DIALECT_NAMES.join(", ")}`,
+    get description() {
+      return `use this dialect only: ${dialectNames().join(", ")}`;
+    },
     fallback: "from the agent's card",
-    read: (flag, text) => readChoice(flag, text, DIALECT_NAMES),
+    read: (flag, text) => readChoice(flag, text, dialectNames()),
   },
   bearer: {
     flags: "--bearer <token>",

@@ -5,11 +5,11 @@ import type { AgentCard, AgentInterface } from "../../model/card.ts";
 import { omitUndefined } from "../../model/json.ts";
 import { canParseUrl } from "../../model/url.ts";
 import {
-  DIALECTS,
+  callableDialects,
   findBinding,
-  SUPPORTED_BINDINGS,
   type SupportedBinding,
   sameBinding,
+  supportedBindings,
   toMajorMinor,
 } from "../dialects.ts";
 import { ConnectionError } from "../errors.ts";
@@ -108,7 +108,9 @@ function describeOffer(entry: AgentInterface, wishes: ChooseOptions): string {
 
 function noInterface(card: AgentCard, wishes: ChooseOptions): ConnectionError {
   const offered = card.supportedInterfaces.map((entry) => describeOffer(entry, wishes)).join(", ");
-  const supported = SUPPORTED_BINDINGS.map(({ calling }) => `${calling.binding} ${calling.version}`).join(", ");
+  const supported = supportedBindings()
+    .map(({ calling }) => `${calling.binding} ${calling.version}`)
+    .join(", ");
   return new ConnectionError(
     "no-interface",
     `The agent "${card.name}" offers ${offered === "" ? "no interface" : offered}; this client supports ${supported}, and nothing matches${describeOptions(wishes)}. ${adviceFor(wishes)}`,
@@ -124,7 +126,7 @@ function describeOptions({ binding, dialect, version }: ChooseOptions): string {
 }
 
 function adviceFor({ binding, dialect, version }: ChooseOptions): string {
-  const names = DIALECTS.map(({ name }) => name);
+  const names = callableDialects().map(({ name }) => name);
   if (dialect !== undefined && !names.includes(dialect)) return `The dialects are ${names.join(", ")}.`;
   return binding === undefined && dialect === undefined && version === undefined
     ? "Ask the agent's operator to offer one of these, or put a bridge in front of it."

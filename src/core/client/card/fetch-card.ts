@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 import { createTlsFetch } from "../../auth/login/client-certificate.ts";
 import type { CardVerification } from "../../auth/signatures/verify-card.ts";
+import { loadExtensions } from "../../extension/installed.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { isObject, type JsonObject } from "../../model/json.ts";
@@ -23,11 +24,17 @@ const MAX_CARD_BYTES = 1024 * 1024;
 
 /** `target` is a host, an agent's base URL, the full URL of a card, or a file. Cards are cached as servers allow. */
 export async function fetchCard(target: string, options: CardOptions = {}): Promise<FetchedCard> {
+  await loadExtensions("calling");
   return verifyFetched(await findCard(target, options), options);
 }
 
 /** Like `fetchCard`, for a card that came by another way; `url` is where from. */
-export function readGivenCard(document: JsonObject, url: string, options: CardOptions = {}): Promise<FetchedCard> {
+export async function readGivenCard(
+  document: JsonObject,
+  url: string,
+  options: CardOptions = {},
+): Promise<FetchedCard> {
+  await loadExtensions("calling");
   const card = toCard(document, redactUrl(url), { ...options, cardUrl: url });
   return verifyFetched({ card, url, raw: JSON.stringify(document) }, options);
 }

@@ -1,10 +1,8 @@
-import { llmValues } from "../../../features/llm/config.ts";
-import { formatReference } from "../../../features/registry/client/reference.ts";
-import { registryValues } from "../../../features/registry/server/config.ts";
 import { formatDuration } from "../../model/duration.ts";
 import { formatSize, size, wait } from "../../yaml/value-types.ts";
 import { isSecretName, redactText } from "../logging/redact.ts";
-import type { AgentConfig, DragomanConfig, Origin, RemoteSource } from "./config.ts";
+import { agentKinds } from "./agent-kinds.ts";
+import type { AgentConfig, DragomanConfig, Origin } from "./config.ts";
 import { limits } from "./schema.ts";
 import { sectionValues } from "./sections.ts";
 import { type EffectiveScalar, membersOf, type ShownValue, type ShownValues } from "./shown-values.ts";
@@ -40,8 +38,6 @@ function* valuesOf(config: DragomanConfig): ShownValues {
   yield* membersOf("server.cors", server.cors);
   yield ["server.watchdog", server.watchdogMs === false ? false : formatDuration(server.watchdogMs)];
   yield ["store", config.store];
-  yield ["cluster.lease", formatDuration(times.leaseMs)];
-  yield* membersOf("cluster", config.cluster);
   yield ["default", config.default];
   for (const [name, agent] of config.agents) yield* agentValues(`agents.${name}`, agent);
   yield* membersOf("server.tls", server.tls);
@@ -51,7 +47,6 @@ function* valuesOf(config: DragomanConfig): ShownValues {
   yield* sectionValues(config);
   for (const [key, value] of Object.entries(config.limits)) yield [`limits.${key}`, formatLimit(key, value)];
   yield* pushValues(config.push);
-  yield* registryValues(config.registry);
   yield ["retention.idempotency", formatDuration(times.idempotencyMs)];
   yield ["retention.compactAfter", formatDuration(times.compactAfterMs)];
   yield ["retention.pruneAfter", times.pruneAfterMs === undefined ? "never" : formatDuration(times.pruneAfterMs)];
@@ -96,49 +91,12 @@ function formatLimit(key: string, value: number | readonly string[]): ShownValue
   return kind === wait ? formatDuration(value) : value;
 }
 
-function* agentValues(path: string, agent: AgentConfig): ShownValues {
-  const { source, overrides } = agent;
-  if (source.kind === "builtin") {
-    const { kind, ...how } = source;
-    yield* membersOf(path, how);
-  }
-  if (source.kind === "module") {
-    yield [`${path}.module`, source.file];
-    yield [`${path}.isolate`, source.isolate];
-  }
-  if (source.kind === "process") {
-    const { kind, command, env, ...how } = source;
-    yield [`${path}.exec`, command];
-    yield* membersOf(path, how);
-    // Arguments and environments of programs may contain secrets under any name and in any form.
-    for (const name of Object.keys(env)) yield [`${path}.env.${name}`, REDACTED];
-  }
-  if (source.kind === "writer") yield [`${path}.use`, source.use];
-  if (source.kind === "writer" || source.kind === "llm") yield* llmValues(`${path}.llm`, source.llm);
-  if (source.kind === "link") {
-    const { kind, patienceMs, ...credentials } = source;
-    yield* membersOf(`${path}.link`, { ...credentials });
-    if (patienceMs !== undefined) yield [`${path}.link.patience`, formatDuration(patienceMs)];
-  }
-  if (source.kind === "remote") yield* remoteValues(path, source);
-  if (source.kind === "peer") yield [`${path}.remote`, source.address];
-  if (source.kind === "found") yield [`${path}.remote`, formatReference(source.wanted)];
-  if (source.kind === "workflow") yield [`${path}.workflow`, source.file ?? "inline"];
+function* agentValues(path: string, { kind, source, overrides }: AgentConfig): ShownValues {
+  yield* agentKinds().get(kind)?.shown(path, source) ?? [];
   const { skills, timeoutMs, ...rest } = overrides;
   yield* membersOf(path, rest);
   if (skills !== undefined) yield [`${path}.skills`, skills.map((skill) => skill.id)];
   if (timeoutMs !== undefined) yield [`${path}.timeout`, formatDuration(timeoutMs)];
-}
-
-function* remoteValues(
-  path: string,
-  { url, dialect, binding, credentials, origins, streaming }: RemoteSource,
-): ShownValues {
-  yield* membersOf(path, { remote: url, dialect, binding, origins, streaming });
-  const { basic, oauth, ...rest } = credentials ?? {};
-  yield* membersOf(`${path}.credentials`, rest);
-  yield* membersOf(`${path}.credentials.basic`, basic);
-  yield* membersOf(`${path}.credentials.oauth`, oauth);
 }
 
 function originOf(path: string, origins: ReadonlyMap<string, Origin>): string {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { xiaoyiOf } from "../../../features/xiaoyi/server/config.ts";
 import { YamlDocument } from "../../yaml/document.ts";
 import { ConfigError } from "../../yaml/problems.ts";
 import { type ConfigOverrides, loadConfig, parseConfig, readJson } from "./load.ts";
@@ -42,10 +43,13 @@ describe("a configuration", () => {
       },
       strict: false,
       store: `sqlite:${folder}/.dragoman/data.db`,
-      cluster: {},
       default: "echo",
-      xiaoyi: expect.objectContaining({ http: [], links: [] }),
-      channels: [],
+      sections: {
+        cluster: {},
+        xiaoyi: expect.objectContaining({ http: [], links: [] }),
+        channels: [],
+        registry: expect.objectContaining({ peers: [], registerWith: [], visibility: "private" }),
+      },
       auth: { anonymous: false, apiKeys: [], basic: [] },
       limits: {
         body: 16 * 1_048_576,
@@ -85,17 +89,6 @@ describe("a configuration", () => {
         hmac: undefined,
         jwt: undefined,
       },
-      registry: {
-        peers: [],
-        registerWith: [],
-        allowPrivateTargets: undefined,
-        visibility: "private",
-        refreshMs: 600_000,
-        agentsPerOwner: 10_000,
-        agents: 200_000,
-        signatures: "prefer",
-        jkuOrigins: undefined,
-      },
       times: {
         leaseMs: 15_000,
         cancelGraceMs: 5_000,
@@ -105,7 +98,7 @@ describe("a configuration", () => {
       },
       log: { level: "info", pretty: undefined },
     });
-    expect([...agents]).toEqual([["echo", { source: { kind: "builtin", use: "echo" }, overrides: {} }]]);
+    expect([...agents]).toEqual([["echo", { kind: "use", source: { use: "echo" }, overrides: {} }]]);
     expect(findOrigins().get("agents.echo.use")).toEqual({ place: "dragoman.yaml:1:24", variables: [] });
   });
 
@@ -140,12 +133,13 @@ log: { level: debug, pretty: true }
     expect(config.store).toBe(`sqlite:${folder}/data/x.db`);
     expect(config.default).toBe("script");
     expect(config.agents.get("weather")).toEqual({
-      source: { kind: "module", file: `${folder}/agents/weather.ts`, isolate: false },
+      kind: "module",
+      source: { file: `${folder}/agents/weather.ts`, isolate: false },
       overrides: { name: "Weather", timeoutMs: 1_500 },
     });
     expect(config.agents.get("script")).toEqual({
+      kind: "exec",
       source: {
-        kind: "process",
         command: ["python3", "agent.py"],
         format: "json",
         cwd: `${folder}/scripts`,
@@ -160,7 +154,7 @@ log: { level: debug, pretty: true }
       },
     });
     expect(config.limits).toMatchObject({ body: 1_073_741_824, parts: 5, depth: 64 });
-    expect(config.cluster).toEqual({ name: "east", listenUrl: "postgres://direct/tasks" });
+    expect(config.sections.cluster).toEqual({ name: "east", listenUrl: "postgres://direct/tasks" });
     expect(config.times).toEqual({
       leaseMs: 6_000,
       cancelGraceMs: 500,
@@ -333,7 +327,7 @@ describe("what is wrong with a configuration", () => {
   });
 
   it("reads how agents are connected to Xiaoyi", () => {
-    const { xiaoyi } = parse(`${ECHO}xiaoyi: { http: [{ agent: echo, ak: a, sk: s, sessionTtl: 1h }] }`);
+    const xiaoyi = xiaoyiOf(parse(`${ECHO}xiaoyi: { http: [{ agent: echo, ak: a, sk: s, sessionTtl: 1h }] }`));
     const entry = { agent: "echo", ak: "a", sk: "s", render: "phone", language: "zh", sessionTtlMs: 3_600_000 };
     expect(xiaoyi.http).toEqual([entry]);
   });
@@ -341,7 +335,8 @@ describe("what is wrong with a configuration", () => {
   it("reads which agents dial in", () => {
     const { agents } = parse("agents: { a: { link: { agentId: i, ak: a, sk: s }, timeout: 1m } }");
     expect(agents.get("a")).toEqual({
-      source: { kind: "link", agentId: "i", ak: "a", sk: "s" },
+      kind: "link",
+      source: { agentId: "i", ak: "a", sk: "s" },
       overrides: { timeoutMs: 60_000 },
     });
     const link = "link: { agentId: i, ak: a, sk: s }";
@@ -352,7 +347,7 @@ describe("what is wrong with a configuration", () => {
       "dragoman.yaml:1:22: agents.a.link.sk: is required",
     ]);
     const { agents: keyed } = parse("agents: { a: { link: { agentId: i, uid: u, apiKey: k, patience: 2m } } }");
-    expect(keyed.get("a")?.source).toEqual({ kind: "link", agentId: "i", uid: "u", apiKey: "k", patienceMs: 120_000 });
+    expect(keyed.get("a")?.source).toEqual({ agentId: "i", uid: "u", apiKey: "k", patienceMs: 120_000 });
     expect(problemsOf("agents: { a: { link: { agentId: i, ak: a, sk: s, uid: u } } }")).toEqual([
       "dragoman.yaml:1:22: agents.a.link.apiKey: is required",
     ]);
@@ -367,7 +362,7 @@ describe("what is wrong with a configuration", () => {
 
   it("reads which agents dial Xiaoyi", () => {
     const backup = "backup: { url: 'wss://192.0.2.1/x', servername: hag.example.com }";
-    const { xiaoyi } = parse(`${ECHO}xiaoyi: { links: [{ agent: echo, agentId: i, ak: a, sk: s, ${backup} }] }`);
+    const xiaoyi = xiaoyiOf(parse(`${ECHO}xiaoyi: { links: [{ agent: echo, agentId: i, ak: a, sk: s, ${backup} }] }`));
     expect(xiaoyi.links).toEqual([
       {
         agent: "echo",
@@ -384,7 +379,7 @@ describe("what is wrong with a configuration", () => {
       },
     ]);
     const local = "agent: echo, agentId: i, ak: a, sk: s, url: 'ws://[::1]:8080/x', heartbeat: 5s";
-    expect(parse(`${ECHO}xiaoyi: { links: [{ ${local} }] }`).xiaoyi.links).toMatchObject([{ heartbeatMs: 5_000 }]);
+    expect(xiaoyiOf(parse(`${ECHO}xiaoyi: { links: [{ ${local} }] }`)).links).toMatchObject([{ heartbeatMs: 5_000 }]);
   });
 
   it.each([
@@ -533,7 +528,7 @@ describe("loadConfig", () => {
       await writeFile(join(here, "dragoman.yaml"), "agents: { a: { module: ./a.ts } }\n");
       const config = await loadConfig(join(here, "dragoman.yaml"), {});
       expect(config.folder).toBe(here);
-      expect(config.agents.get("a")?.source).toEqual({ kind: "module", file: join(here, "a.ts"), isolate: false });
+      expect(config.agents.get("a")?.source).toEqual({ file: join(here, "a.ts"), isolate: false });
       await expect(loadConfig(join(here, "none.yaml"), {})).rejects.toThrow(/none\.yaml: file not found/);
       await expect(loadConfig(here, {})).rejects.toThrow(/is a folder, not a file/);
     } finally {
@@ -550,7 +545,6 @@ describe("llm", () => {
 
   it("has defaults, and no key if it is empty", () => {
     expect(sourceOf(`a: { llm: { ${LLM}, apiKey: "\${LLM_KEY:-}" } }`)).toEqual({
-      kind: "llm",
       llm: {
         baseUrl: "http://localhost:11434/v1",
         model: "qwen3",
@@ -566,7 +560,7 @@ describe("llm", () => {
   });
 
   it("belongs to a writer beside use", () => {
-    expect(sourceOf(`a: { use: outline, llm: { ${LLM} } }`)).toMatchObject({ kind: "writer", use: "outline" });
+    expect(sourceOf(`a: { use: outline, llm: { ${LLM} } }`)).toMatchObject({ use: "outline" });
   });
 
   it.each([

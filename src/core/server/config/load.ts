@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
-import { inlineProblems, isInsideWorkflow } from "../../../features/workflow/config.ts";
-import type { ParseOptions as WorkflowParseOptions } from "../../../features/workflow/definition/load.ts";
+import type { AgentInFile } from "../../extension/contract.ts";
+import { loadExtensions } from "../../extension/installed.ts";
 import { hasErrorCode } from "../../model/errors.ts";
 import { type Environment, YamlDocument } from "../../yaml/document.ts";
 import {
@@ -14,6 +14,7 @@ import {
   toFindings,
   valueAt,
 } from "../../yaml/problems.ts";
+import { agentKinds, kindsOf } from "./agent-kinds.ts";
 import { type DragomanConfig, type Origin, toConfig } from "./config.ts";
 import { describeReservedKey } from "./problems.ts";
 import { checkRules } from "./rules.ts";
@@ -62,6 +63,7 @@ export async function loadConfig(
   environment?: Environment,
   overrides: ConfigOverrides = {},
 ): Promise<DragomanConfig> {
+  await loadExtensions("config", "calling");
   const text = await readText(file);
   return parseConfig(text, {
     source: file,
@@ -92,7 +94,7 @@ async function readText(file: string): Promise<string> {
 
 /** Like `loadConfig`, for a text in memory. */
 export function parseConfig(text: string, options: ParseOptions): DragomanConfig {
-  const parseDocument = () => new YamlDocument(text, options.source, { ...options, isVerbatim: isInsideWorkflow });
+  const parseDocument = () => new YamlDocument(text, options.source, { ...options, isVerbatim });
   let parsedDocument: YamlDocument | undefined;
   const findDocument = () => {
     parsedDocument ??= parseDocument();
@@ -113,7 +115,7 @@ export function parseConfig(text: string, options: ParseOptions): DragomanConfig
       : { source: options.source, ...document.position(path, { atKey: atKey === true }) };
     problems.push({ ...place, path: name, message });
   }
-  problems.push(...workflowProblems(parsed, findDocument, options));
+  problems.push(...agentProblems(parsed, findDocument, options));
   if (problems.length > 0 || parsed === undefined) throw new ConfigError(problems.sort(byPlace));
   // Few ask for origins, so the text is kept and parsed again, not its many times larger tree.
   const findOrigins = () => originsOf(values, parseDocument(), options.source, overridden);
@@ -148,39 +150,42 @@ function countKeys(value: unknown): number {
   return keys;
 }
 
-/** Workflows in files of their own are read when their agents are built. */
-function workflowProblems(
+/** Inside an agent of a kind with a language of its own, `${…}` is not a variable. */
+function isVerbatim([section, _name, key, ...inside]: Path): boolean {
+  return section === "agents" && inside.length > 0 && agentKinds().get(String(key))?.verbatim === true;
+}
+
+/** What only the kinds of agents know. */
+function agentProblems(
   parsed: ParsedConfig | undefined,
   findDocument: () => YamlDocument,
   { source, folder }: ParseOptions,
 ): readonly Problem[] {
   const agents = Object.entries(parsed?.agents ?? {});
   const names = agents.map(([name]) => name);
-  return agents.flatMap(([name, { concurrency, workflow }]) => {
-    if (typeof workflow !== "object") return [];
-    const path = ["agents", name, "workflow"];
-    const position: WorkflowParseOptions["position"] = (inside, how) =>
-      findDocument().position([...path, ...inside], how);
-    const around = { agents: names, single: concurrency === 1 ? name : undefined };
-    return inlineProblems(workflow, around, { source, folder, path, position });
-  });
+  const position: AgentInFile["position"] = (path, how) => findDocument().position(path, how);
+  return agents.flatMap(([name, agent]) =>
+    kindsOf(agent).flatMap(
+      ([, { problems }]) => problems?.(agent, { name, agents: names, source, folder, position }) ?? [],
+    ),
+  );
 }
 
 /** The schema is used once or twice: compiling it costs more than it saves. */
 const PARSE_PARAMS = { jitless: true };
 
 function validate(values: unknown, findDocument: () => YamlDocument) {
-  let result = configSchema.safeParse(values, PARSE_PARAMS);
+  let result = configSchema().safeParse(values, PARSE_PARAMS);
   let coerced = false;
   for (const issue of result.error?.issues ?? []) {
     // Variables are strings: they are converted where a number or boolean is expected.
     if (issue.code !== "invalid_type" || findDocument().variables(issue.path).length === 0) continue;
     coerced = coerce(values, issue.path, issue.expected) || coerced;
   }
-  if (coerced) result = configSchema.safeParse(values, PARSE_PARAMS);
+  if (coerced) result = configSchema().safeParse(values, PARSE_PARAMS);
   const issues =
-    result.error?.issues.flatMap((issue) => toFindings(issue, configSchema, values, describeReservedKey)) ?? [];
-  return { parsed: result.data, findings: [...issues, ...checkRules(values)] };
+    result.error?.issues.flatMap((issue) => toFindings(issue, configSchema(), values, describeReservedKey)) ?? [];
+  return { parsed: result.data as ParsedConfig | undefined, findings: [...issues, ...checkRules(values)] };
 }
 
 function coerce(values: unknown, path: Path, expected: string): boolean {

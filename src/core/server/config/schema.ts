@@ -1,10 +1,9 @@
 import { z } from "zod";
-import { remoteKeys } from "../../../features/gateway/config-schema.ts";
-import { llm } from "../../../features/llm/config.ts";
-import { agentVisibility, registry } from "../../../features/registry/server/config.ts";
-import { BUILTIN_NAMES } from "../../agents/builtin-names.ts";
 import { SIGNING_ALGORITHMS } from "../../auth/signatures/keys.ts";
 import { DEFAULT_LIMITS } from "../../engine/options.ts";
+import { loadedEntries, perInstallation } from "../../extension/installed.ts";
+import type { Fields } from "../../model/json.ts";
+import { describeStores, storeKinds } from "../../store/open.ts";
 import {
   count,
   duration,
@@ -21,8 +20,9 @@ import {
 import { DEFAULT_REQUESTS } from "../access/admission.ts";
 import { DEFAULT_CONNECTION_LIMITS } from "../access/connections.ts";
 import { isAddressOrNetwork } from "../access/trusted-proxies.ts";
+import { agentKindKeys, agentKinds } from "./agent-kinds.ts";
 import { auth, tls } from "./schema-auth.ts";
-import { dialIn, sectionSchemas } from "./sections.ts";
+import { sectionSchemas } from "./sections.ts";
 
 /** A shorter secret could be guessed from a single signature. */
 const MIN_SECRET_LENGTH = 16;
@@ -53,53 +53,8 @@ const skill = z.strictObject({
   scopes: optional(z.array(text), "Scopes that a caller needs to ask for it by its id."),
 });
 
-export const AGENT_KINDS = ["use", "module", "exec", "link", "remote", "workflow", "llm"] as const;
-export const EXEC_ONLY = ["format", "cwd", "env", "stderr"] as const;
-export const MODULE_ONLY = ["isolate"] as const;
-export const TCK_ONLY = ["requiredExtension"] as const;
-
-export const agentSchema = z.strictObject({
-  use: optional(z.enum(BUILTIN_NAMES), "A built-in agent."),
-  module: optional(
-    text,
-    "File whose default export is what `defineAgent` returns: `.ts`, `.mts`, `.js` or `.mjs`, relative to this file.",
-  ),
-  isolate: optional(
-    z.boolean(),
-    "With `module`: run it in threads of its own, one turn at a time in each, so that an endless loop ends only its thread. `false` is the default.",
-  ),
-  exec: optional(
-    z.array(z.string()).min(1, { error: "must name a program" }),
-    "Program and arguments, started once per turn without a shell.",
-  ),
-  format: optional(
-    z.enum(["text", "json"]),
-    "With `exec`: stdin gets the text of the message (`text`, the default) or one object `{message, history, task}` (`json`).",
-  ),
-  cwd: optional(text, "With `exec`: working directory, relative to this file; default: the folder of this file."),
-  env: optional(z.record(z.string(), z.string()), "With `exec`: variables added to the environment of the server."),
-  stderr: optional(
-    z.enum(["log", "caller"]),
-    "With `exec`: who reads what the program writes to stderr: only the log (`log`, the default), or also the caller of a run that fails (`caller`).",
-  ),
-  streaming: optional(
-    z.boolean(),
-    "With `remote`: `false` to poll the agent's tasks instead of streaming them; default: as its card says. With `use: tck`: whether the agent streams; default: `true`.",
-  ),
-  requiredExtension: optional(
-    z.string().regex(/^[A-Za-z][A-Za-z0-9+.-]*:\S+$/, { error: "must be a URI" }),
-    "With `use: tck`: URI of an extension that callers must activate; default: none.",
-  ),
-  link: dialIn,
-  ...remoteKeys,
-  workflow: optional(
-    z.union([text, z.record(z.string(), z.unknown())], { error: "must be a file or the content of one" }),
-    "File with a workflow, relative to this file, or its content. `${…}` in it is not expanded.",
-  ),
-  llm: optional(
-    llm,
-    "A language model behind an OpenAI-compatible API, which answers; or, with `use: outline`, `document` or `summary`, writes for that agent.",
-  ),
+/** Keys of agents of every kind. */
+export const generalKeys = z.strictObject({
   name: optional(text, "Name on the card, instead of the agent's own."),
   description: optional(text, "Description on the card, instead of the agent's own."),
   skills: optional(z.array(skill).min(1), "Skills on the card, instead of the agent's own."),
@@ -120,8 +75,17 @@ export const agentSchema = z.strictObject({
     "Whether a completed task repeats the text of its artifacts as its status message, for callers that ignore artifacts; default: `false`.",
   ),
   timeout: optional(wait, "Maximum duration of one turn; after that the task fails."),
-  visibility: agentVisibility,
 });
+
+export type GeneralKeys = z.output<typeof generalKeys>;
+
+const agentSchema = perInstallation(() =>
+  z.strictObject({
+    ...agentKindKeys(),
+    ...generalKeys.shape,
+    ...Object.fromEntries(loadedEntries("config", "agentKeys")),
+  }),
+);
 
 export const trustProxy = z.array(
   z.string().refine(isAddressOrNetwork, { error: "must be an IP address or a network such as 10.0.0.0/8" }),
@@ -325,54 +289,22 @@ const audit = z.strictObject({
     .describe("Refuse all requests while nothing can be written to it; otherwise that is logged and counted."),
 });
 
-/** A shorter lease would end whenever the database answers slowly. */
-const MIN_LEASE_MS = 1_000;
-/** What names a store. */
-export const STORE = /^(?:memory:|sqlite:.+|postgres(?:ql)?:\/\/.+)$/;
-export const STORE_ERROR = 'must be "memory:", "sqlite:<file>" or "postgres://user@host/database"';
-const POSTGRES_URL = /^postgres(?:ql)?:\/\/[^/]/;
+const CORE_STORES = /^(?:memory:|sqlite:.+)$/;
 
-const cluster = z.strictObject({
-  name: optional(
-    text,
-    "Name of the cluster: tables that belong to one of another name are refused. Default: `default`.",
-  ),
-  lease: timer
-    .refine((milliseconds) => milliseconds >= MIN_LEASE_MS, { error: "must be at least 1s" })
-    .prefault("15s")
-    .describe("How long a node counts as alive after its last heartbeat; then other nodes take over its tasks."),
-  listenUrl: optional(
-    z.string().regex(POSTGRES_URL, { error: 'must be "postgres://user@host/database"' }),
-    "Address of the same database that passes by a pooler such as PgBouncer, for the connection that listens for changes; default: that of `store`.",
-  ),
-});
+/** Whether it names a store. */
+export const isStoreUrl = (url: string): boolean =>
+  CORE_STORES.test(url) || storeKinds().some(([scheme]) => new RegExp(`^${scheme}://.+`).test(url));
 
-/** The whole file, after expansion of variables. Rules between keys are in `rules.ts`. */
-export const configSchema = z.strictObject({
+const storeError = () => `must be ${describeStores()}`;
+
+/** The keys of the file that are there without any extension, but for agents. */
+const coreKeys = z.strictObject({
   server: server.prefault({}).describe("Where and how the server is reached."),
-  store: z
-    .string({ error: STORE_ERROR })
-    .regex(STORE, { error: STORE_ERROR })
-    .default("sqlite:.dragoman/data.db")
-    .describe(
-      "Where tasks are kept: `memory:`, `sqlite:` and a file relative to this one, or `postgres://user:password@host:5432/database`, in which `?schema=` names the schema for its tables (default: `dragoman`).",
-    ),
   default: optional(text, "Name of the agent that is also served at the root; default: the first."),
-  agents: z
-    .record(
-      z.string().regex(AGENT_NAME, { error: "must be letters, digits, dots, dashes and underscores" }),
-      agentSchema,
-    )
-    .describe(
-      "Agents by name; each has exactly one of `use`, `module`, `exec`, `link`, `remote`, `workflow` and `llm`.",
-    ),
   auth: auth.prefault({}).describe("Who may call. Default: anyone on this machine."),
   signing: optional(signing, "Signs the cards of all agents; the public key is at `/.well-known/jwks.json`."),
-  ...sectionSchemas,
   limits: limits.prefault({}).describe("Limits on what callers may do."),
   push: push.prefault({}).describe("Push notifications: how registered webhooks are called."),
-  registry,
-  cluster: cluster.prefault({}).describe("Several nodes on one PostgreSQL."),
   retention: retention.prefault({}).describe("How long things are kept."),
   cancelGrace: timer
     .prefault("5s")
@@ -385,5 +317,34 @@ export const configSchema = z.strictObject({
   audit: optional(audit, "A record of who did what to which task; default: none."),
 });
 
-export type ParsedConfig = z.output<typeof configSchema>;
-export type ParsedAgent = ParsedConfig["agents"][string];
+/** The whole file, after expansion of variables. Rules between keys are in `rules.ts`. */
+export const configSchema = perInstallation(() => {
+  const { server, default: defaultAgent, auth, signing, ...others } = coreKeys.shape;
+  const kinds = [...agentKinds().keys()].map((key) => `\`${key}\``);
+  const stores = [...new Set(storeKinds().map(([, { description }]) => `, or ${description}`))];
+  return z.strictObject({
+    server,
+    store: z
+      .string({ error: storeError })
+      .refine(isStoreUrl, { error: storeError })
+      .default("sqlite:.dragoman/data.db")
+      .describe(`Where tasks are kept: \`memory:\`, or \`sqlite:\` and a file relative to this one${stores.join("")}.`),
+    default: defaultAgent,
+    agents: z
+      .record(
+        z.string().regex(AGENT_NAME, { error: "must be letters, digits, dots, dashes and underscores" }),
+        agentSchema(),
+      )
+      .describe(`Agents by name; each has exactly one of ${kinds.slice(0, -1).join(", ")} and ${kinds.at(-1)}.`),
+    auth,
+    signing,
+    ...sectionSchemas(),
+    ...others,
+  });
+});
+
+export type ParsedAgent = GeneralKeys & Fields;
+export type ParsedConfig = z.output<typeof coreKeys> & {
+  readonly store: string;
+  readonly agents: Readonly<Record<string, ParsedAgent>>;
+} & Fields;

@@ -1,71 +1,55 @@
-/** Sections that dialects contribute to a configuration. Each function has one line per section. */
+/** Sections of a configuration that extensions add, and the options of `serve` with the same keys. */
 
-import { z } from "zod";
-import { checkPeerAgents } from "../../../features/chat/server/check-peers.ts";
-import {
-  type ChannelsConfig,
-  channelsValues,
-  checkChannels,
-  secretsOfChannels,
-  toChannelsConfig,
-} from "../../../features/chat/server/config.ts";
-import { channelOptions, channels } from "../../../features/chat/server/config-schema.ts";
-import type { ChannelEntryOptions } from "../../../features/chat/server/entries.ts";
-import {
-  checkXiaoyi,
-  secretsOfXiaoyi,
-  toXiaoyiConfig,
-  type XiaoyiConfig,
-  xiaoyiValues,
-} from "../../../features/xiaoyi/server/config.ts";
-import { xiaoyi } from "../../../features/xiaoyi/server/config-schema.ts";
-import type { XiaoyiOptions } from "../../../features/xiaoyi/server/open-xiaoyi.ts";
-import { type Fields, fieldsOf } from "../../model/json.ts";
+import type { z } from "zod";
+import type { EngineTimes } from "../../engine/options.ts";
+import type { ConfigFile } from "../../extension/contract.ts";
+import { loadedEntries } from "../../extension/installed.ts";
+import type { Fields } from "../../model/json.ts";
 import type { Finding } from "../../yaml/problems.ts";
-import type { ParsedConfig } from "./schema.ts";
+import type { DragomanConfig } from "./config.ts";
 import type { ShownValues } from "./shown-values.ts";
 
-export { dialIn } from "../../../features/xiaoyi/server/config-schema.ts";
-export { createDialInAgent, type DialInCredentials } from "../../../features/xiaoyi/server/dial-in-agent.ts";
-
-export const sectionSchemas = { xiaoyi, channels };
-
-export interface SectionConfigs {
-  readonly xiaoyi: XiaoyiConfig;
-  readonly channels: ChannelsConfig;
+export function sectionSchemas(): Readonly<Record<string, z.ZodType>> {
+  return Object.fromEntries(loadedEntries("config", "sections").map(([key, { schema }]) => [key, schema]));
 }
 
-export function toSectionConfigs(parsed: Pick<ParsedConfig, keyof SectionConfigs>): SectionConfigs {
-  return { xiaoyi: toXiaoyiConfig(parsed.xiaoyi), channels: toChannelsConfig(parsed.channels) };
+/** Of the options of `serve`. */
+export function sectionOptionSchemas(): Readonly<Record<string, z.ZodType>> {
+  return Object.fromEntries(loadedEntries("config", "sections").map(([key, { options }]) => [key, options.optional()]));
 }
 
-/** The same sections as options of `serve`. */
-export interface SectionOptions {
-  /** How agents are connected to Huawei's assistant Xiaoyi. */
-  readonly xiaoyi?: XiaoyiOptions;
-  /** Chat channels that agents take part in. */
-  readonly channels?: readonly ChannelEntryOptions[];
+/** What the server works with, by key. */
+export function toSectionConfigs(parsed: Fields, file: ConfigFile): Fields {
+  return Object.fromEntries(
+    loadedEntries("config", "sections").map(([key, { toConfig = (value: unknown) => value }]) => [
+      key,
+      toConfig(parsed[key], file),
+    ]),
+  );
 }
 
-/** The contents of `xiaoyi` are validated by the section itself. */
-export const sectionChecks = {
-  xiaoyi: z.record(z.string(), z.unknown()).optional(),
-  channels: channelOptions.optional(),
-};
+export function sectionTimes(parsed: Fields): Partial<EngineTimes> {
+  return Object.assign({}, ...loadedEntries("config", "sections").map(([key, { times }]) => times?.(parsed[key])));
+}
 
-export function* sectionValues(config: SectionConfigs): ShownValues {
-  yield* xiaoyiValues(config.xiaoyi);
-  yield* channelsValues(config.channels);
+export function sectionWarnings(config: DragomanConfig): readonly string[] {
+  return loadedEntries("config", "sections").flatMap(
+    ([key, { warnings }]) => warnings?.(config.sections[key], config) ?? [],
+  );
+}
+
+export function* sectionValues(config: DragomanConfig): ShownValues {
+  for (const [key, { shown }] of loadedEntries("config", "sections"))
+    yield* shown?.(config.sections[key], config) ?? [];
 }
 
 export function checkSections(root: Fields, agents: Fields): readonly Finding[] {
-  return [
-    ...checkXiaoyi(fieldsOf(root.xiaoyi), agents),
-    ...checkChannels(root.channels, agents),
-    ...checkPeerAgents(root.channels, agents),
-  ];
+  return loadedEntries("config", "sections").flatMap(([key, { check }]) => check?.(root[key], agents) ?? []);
 }
 
-export function sectionSecrets({ channels = [], xiaoyi = {} }: SectionOptions): readonly string[] {
-  return [...secretsOfXiaoyi(xiaoyi), ...secretsOfChannels(channels)];
+/** Values to redact in logs. */
+export function sectionSecrets(options: Fields): readonly string[] {
+  return loadedEntries("config", "sections").flatMap(([key, { secrets }]) =>
+    options[key] === undefined ? [] : (secrets?.(options[key]) ?? []),
+  );
 }

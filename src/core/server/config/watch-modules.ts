@@ -2,6 +2,7 @@ import { type FSWatcher, readdirSync, statSync, watch } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Log } from "../../model/ports.ts";
 import type { DragomanServer } from "../serve.ts";
+import { agentKinds } from "./agent-kinds.ts";
 import type { AgentConfig } from "./config.ts";
 import { buildAgent, type DragomanConfig } from "./index.ts";
 
@@ -87,7 +88,7 @@ function createReloader(started: DragomanConfig, server: Pick<DragomanServer, "r
         }
         for (const [name, agent] of current.agents) {
           const isChanged = !isSame(before.agents.get(name), agent);
-          if (started.agents.has(name) && isChanged && !isDialIn(name, before, current)) await replace(name, agent);
+          if (started.agents.has(name) && isChanged && !isFixed(name, before, current)) await replace(name, agent);
         }
         const restart = restartNeeded(started, current);
         if (restart.length > 0) log.warn({ file, restart }, `Restart to apply: ${restart.join(", ")}`);
@@ -96,14 +97,14 @@ function createReloader(started: DragomanConfig, server: Pick<DragomanServer, "r
 }
 
 /** Where the code or the workflow of an agent is; undefined if that is nowhere but in the configuration. */
-function folderOf({ source }: AgentConfig): string | undefined {
-  if (source.kind === "module") return dirname(source.file);
-  return source.kind === "workflow" && source.file !== undefined ? dirname(source.file) : undefined;
+function folderOf({ kind, source }: AgentConfig): string | undefined {
+  const [file] = agentKinds().get(kind)?.files?.(source) ?? [];
+  return file === undefined ? undefined : dirname(file);
 }
 
-/** Dial-in agents are registered with the acceptor when the server starts. */
-function isDialIn(name: string, ...configs: readonly DragomanConfig[]): boolean {
-  return configs.some(({ agents }) => agents.get(name)?.source.kind === "link");
+/** Such as agents that dial in, which are known to the server from its start. */
+function isFixed(name: string, ...configs: readonly DragomanConfig[]): boolean {
+  return configs.some(({ agents }) => agentKinds().get(agents.get(name)?.kind ?? "")?.isFixed === true);
 }
 
 /** Changed keys that a running server cannot apply. */
@@ -115,7 +116,7 @@ function restartNeeded(started: DragomanConfig, next: DragomanConfig): readonly 
   const names = new Set([...agents.keys(), ...next.agents.keys()]);
   const affected = [...names].filter((name) => {
     const [old, now] = [agents.get(name), next.agents.get(name)];
-    return old === undefined || now === undefined || (isDialIn(name, started, next) && !isSame(old, now));
+    return old === undefined || now === undefined || (isFixed(name, started, next) && !isSame(old, now));
   });
   return [
     ...changed.map((key) => (key === "times" ? "cancelGrace, cluster.lease or retention" : key)),

@@ -1,5 +1,4 @@
-import { isWorker, shareMetrics } from "../../../features/cluster/workers/worker.ts";
-import type { UpstreamStatus } from "../../../features/gateway/upstream-health.ts";
+import type { UpstreamStatus } from "../../agents/upstream-of.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { Loss } from "../../model/loss.ts";
@@ -10,6 +9,7 @@ import type { Authentication } from "../access/authentication.ts";
 import type { ByteBudgets } from "../access/byte-budgets.ts";
 import type { AuditLog } from "../audit/audit-log.ts";
 import type { Carriers } from "../carriers/carriers.ts";
+import { isWorker, shareMetrics } from "../workers/worker.ts";
 
 const COUNTER_HELP = {
   events_dropped_after_terminal: "Events an agent produced after its task had ended.",
@@ -99,15 +99,15 @@ interface MonitoringOptions {
   /** Remote agents by name. */
   readonly upstreams: () => ReadonlyMap<string, UpstreamStatus>;
   readonly budgets: ByteBudgets;
-  /** Agents of the registry by health; undefined without a registry. */
-  readonly registered: () => Readonly<Record<string, number>> | undefined;
+  /** What extensions count. */
+  readonly partMetrics: () => string;
   readonly isStarting: () => boolean;
 }
 
 /** Operational endpoints: liveness, readiness and metrics. Metrics are not public. */
 export function createMonitoringRoutes(options: MonitoringOptions) {
   const { engine, store, counters, audit, authentication, connections } = options;
-  const { upstreams, budgets, registered, isStarting } = options;
+  const { upstreams, budgets, partMetrics, isStarting } = options;
   const alive = (): FullReply => jsonReply(200, '{"status":"ok"}');
   const ready = async (): Promise<FullReply> => {
     if (isStarting()) return notReady("the server is starting");
@@ -139,7 +139,7 @@ export function createMonitoringRoutes(options: MonitoringOptions) {
       unsent_bytes: { help: "Bytes of answers that wait to be read.", value: budgets.unsent.held },
       resident_memory_bytes: { help: "Memory of the process.", value: process.memoryUsage.rss() },
     });
-    return rendered + renderUpstreams(upstreams()) + renderRegistered(registered());
+    return rendered + renderUpstreams(upstreams()) + partMetrics();
   };
   const gatherMetrics = isWorker() ? shareMetrics(ownMetrics) : ownMetrics;
   const metrics = async (): Promise<FullReply> => ({
@@ -195,14 +195,6 @@ function renderUpstreams(statuses: ReadonlyMap<string, UpstreamStatus>): string 
     ...all.map(({ failures, labels }) => `dragoman_upstream_failures_total{${labels}} ${failures}`),
     "",
   ].join("\n");
-}
-
-function renderRegistered(counts: Readonly<Record<string, number>> | undefined): string {
-  if (counts === undefined) return "";
-  const lines = Object.entries(counts).map(
-    ([health, count]) => `dragoman_registry_agents{health="${health}"} ${count}\n`,
-  );
-  return `# HELP dragoman_registry_agents Agents in the registry.\n# TYPE dragoman_registry_agents gauge\n${lines.join("")}`;
 }
 
 /** Public, so the reason is one of a fixed set. */

@@ -36,8 +36,8 @@ interface RouterOptions {
   /** Paths at the root that belong to no agent, e.g. `/healthz`. */
   readonly serverRoutes: ReadonlyMap<string, (exchange: RequestHead) => Promise<FullReply> | FullReply>;
   readonly cardForm: CardForm;
-  /** A binding at the root that belongs to no agent. */
-  readonly registry?: HttpServing | undefined;
+  /** Bindings at the root that belong to no agent. */
+  readonly prefixes?: readonly HttpServing[];
 }
 
 const AGENTS_PREFIX = "/agents/";
@@ -224,10 +224,11 @@ export class Router {
   }
 
   #bindingAt(at: Pick<Location, "isNamed" | "path">, exchange: RequestHead | undefined) {
-    const { registry } = this.#options;
-    const start = `/${registry?.prefix}/`;
-    if (registry === undefined || at.isNamed || !at.path.startsWith(start)) return this.#httpAt(at.path, exchange);
-    return { place: { dialect: registry.prefix, serving: registry }, below: at.path.slice(start.length - 1) };
+    const serving = at.isNamed
+      ? undefined
+      : this.#options.prefixes?.find(({ prefix }) => at.path.startsWith(`/${prefix}/`));
+    if (serving === undefined) return this.#httpAt(at.path, exchange);
+    return { place: { dialect: serving.prefix, serving }, below: at.path.slice(serving.prefix.length + 1) };
   }
 
   /**

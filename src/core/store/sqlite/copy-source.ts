@@ -1,5 +1,5 @@
 import { realpath } from "node:fs/promises";
-import type { CopiedRow, CopiedTable, CopySource } from "../../../features/cluster/copy/tables.ts";
+import type { CopiedRow, CopiedTable, CopySource } from "../copy-tables.ts";
 import { StoreError } from "../errors.ts";
 import { COMMON_PRAGMAS, openDriver, type SqliteDriver, type SqlValue } from "./driver.ts";
 import { acquireOwnership, toOpenError } from "./file-access.ts";

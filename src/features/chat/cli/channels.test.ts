@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runInProcess } from "../../../core/cli/testing/run-in-process.ts";
 import { parseConfig } from "../../../core/server/config/load.ts";
 import { NETWORKS } from "../networks/networks.ts";
+import { channelsOf } from "../server/config.ts";
 
 const names = NETWORKS.map(({ name }) => name);
 let folder: string;
@@ -48,7 +49,7 @@ describe("channels show", () => {
     expect(setup.length).toBeGreaterThan(0);
     const variables = [...config.matchAll(/\$\{(\w+)\}/g)].map(([, variable]) => [variable, EXAMPLES[variable] ?? "x"]);
     const environment = Object.fromEntries(variables);
-    const { channels } = parseConfig(config, { source: "shown", folder, environment });
+    const channels = channelsOf(parseConfig(config, { source: "shown", folder, environment }));
     expect(channels).toMatchObject([{ [name]: expect.any(Object), agent: "helper" }]);
     const text = await runInProcess("channels", "show", name);
     expect(text.stdout).toContain(`dragoman channels test ${name}`);

@@ -3,19 +3,19 @@
 import { existsSync } from "node:fs";
 import { CommandError, usageError } from "../../../core/cli/errors.ts";
 import type { Session } from "../../../core/cli/session/session.ts";
+import type { SessionParts } from "../../../core/extension/contract.ts";
 import { omitUndefined } from "../../../core/model/json.ts";
 import { parsePeerAddress } from "../a2a-lite/address.ts";
 
 const CONFIG_FILE = "dragoman.yaml";
 const FORM = "a2a-lite:<network>/<room>#<participant>";
 
-export function isChatAddress(target: string | undefined): target is string {
-  return target?.startsWith("a2a-lite:") === true;
-}
+export const sessionParts: SessionParts = {
+  openAddress: (session, address) =>
+    address.startsWith("a2a-lite:") ? connectToChatPeer(session, address) : undefined,
+};
 
-/** Connects once for a session, which closes the connection at its end. */
-export async function connectToChatPeer(session: Session, address: string) {
-  if (session.chatPeer !== undefined) return session.chatPeer;
+async function connectToChatPeer(session: Session, address: string) {
   const { output, settings, stop } = session;
   const parsed = parsePeerAddress(address);
   if (parsed === undefined) throw usageError(`${address} is not an address of the form ${FORM}.`);
@@ -38,9 +38,6 @@ export async function connectToChatPeer(session: Session, address: string) {
     onNotice: ({ message }) => output.info(message),
     ...omitUndefined({ timeoutMs: settings.timeoutMs }),
   });
-  session.chatPeer = agent;
-  session.card = agent.card;
-  session.cardUrl = address;
   // No one but the process that gave the task gets its messages.
   session.tasksCanBeRead = false;
   return agent;

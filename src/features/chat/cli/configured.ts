@@ -1,6 +1,7 @@
 import type { Output } from "../../../core/cli/output.ts";
 import { loadConfig } from "../../../core/server/config/index.ts";
 import type { Network } from "../networks/network.ts";
+import { channelsOf } from "../server/config.ts";
 import { networkOf } from "../server/entries.ts";
 
 /** An entry of `channels` in a configuration. */
@@ -17,8 +18,7 @@ export interface ConfiguredChannel {
 
 /** From now on, the output does not show secrets of these entries. Throws a ConfigError. */
 export async function configuredChannels(file: string, output: Output): Promise<readonly ConfiguredChannel[]> {
-  const { channels } = await loadConfig(file);
-  return channels.map((entry, index) => {
+  return channelsOf(await loadConfig(file)).map((entry, index) => {
     const { network, settings } = networkOf(entry);
     for (const secret of network.secrets(settings)) output.addSecret(secret);
     const { agent, allowPeers } = entry;

@@ -1,7 +1,18 @@
 import type { Command } from "commander";
-import { addExamples, collect, outputOption, type RunCommand } from "../../../core/cli/declare-options.ts";
+import {
+  addExamples,
+  COMMAND_GROUPS,
+  collect,
+  outputOption,
+  type RunCommand,
+} from "../../../core/cli/declare-options.ts";
 
-export function declareChannels(channels: Command, run: RunCommand): void {
+export function declareChannels(program: Command, run: RunCommand): void {
+  const channels = program
+    .command("channels")
+    .description("chat networks that agents take part in: how to set one up, and whether it works")
+    .helpCommand(false)
+    .helpGroup(COMMAND_GROUPS.serving);
   const list = addConfigOption(channels.command("list"))
     .description("list the networks: what each can do, whether its package is installed, and what is configured")
     .action(run(async () => (await import("./channels.ts")).channelsList));

@@ -1,10 +1,11 @@
 import { type Check, failed, ok, warning } from "../../../core/cli/doctor/checks.ts";
-import type { DragomanConfig } from "../../../core/server/config/index.ts";
+import type { DoctorParts } from "../../../core/extension/contract.ts";
 import { missingPackages } from "../networks/load-package.ts";
+import { type ChannelsConfig, channelsOf } from "../server/config.ts";
 import { networkOf } from "../server/entries.ts";
 
 /** Whether the channels of a configuration can be opened, and whether anyone can use them. Connects to nothing. */
-export function checkChannels({ channels }: Pick<DragomanConfig, "channels">): readonly Check[] {
+export function checkChannels(channels: ChannelsConfig): readonly Check[] {
   return channels.flatMap((entry, index) => {
     const path = `channels[${index}]`;
     const { network } = networkOf(entry);
@@ -22,3 +23,5 @@ export function checkChannels({ channels }: Pick<DragomanConfig, "channels">): r
     return [ok(path, `${entry.agent} on ${network.title}; dragoman channels test ${index} tries it`)];
   });
 }
+
+export const doctorParts: DoctorParts = { checks: (config) => checkChannels(channelsOf(config)) };

@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { createRemoteAgent } from "../../../core/client/call/remote-agent.ts";
 import { connect } from "../../../core/client/connect.ts";
-import { loadChatDialect } from "../../../core/client/dialects.ts";
 import { ConnectionError } from "../../../core/client/errors.ts";
 import type { ConnectOptions, RemoteAgent } from "../../../core/client/options.ts";
 import { textOf } from "../../../core/model/message.ts";
@@ -10,6 +9,7 @@ import { DialError } from "../../../core/wire/dial-error.ts";
 import { type Member, MemoryNetwork, type RawPost } from "../a2a-lite/testing/memory-network.ts";
 import type { Network } from "../networks/network.ts";
 import { connectPeer } from "./connect-peer.ts";
+import { loadChatDialect } from "./load-dialect.ts";
 
 const ME: Member = { id: "u-me", name: "me", bot: true };
 const HELPER: Member = { id: "u-helper", name: "helper", bot: true };

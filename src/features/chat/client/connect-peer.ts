@@ -3,27 +3,23 @@
 import { randomUUID } from "node:crypto";
 import type { AgentCaller, CallerOptions } from "../../../core/client/call/agent-caller.ts";
 import { joinSignals } from "../../../core/client/call/retry.ts";
-import { loadChatDialect } from "../../../core/client/dialects.ts";
 import { ConnectionError } from "../../../core/client/errors.ts";
 import { type ConnectOptions, DEFAULT_TIMEOUT_MS } from "../../../core/client/options.ts";
 import { currentHops } from "../../../core/client/run-hops.ts";
 import type { Carrier, CarrierHost, PeerCaller } from "../../../core/dialects/carrier.ts";
 import type { DialectTools } from "../../../core/dialects/contract.ts";
 import { DialLoop } from "../../../core/dialects/shared/dial-loop.ts";
+import type { ConnectedCaller } from "../../../core/extension/contract.ts";
 import type { Signal } from "../../../core/model/abort.ts";
 import type { AgentCard } from "../../../core/model/card.ts";
 import { ProtocolError } from "../../../core/model/errors.ts";
 import { fieldsOf } from "../../../core/model/json.ts";
 import type { FrameStream, Operation, OutcomeOf, StreamFrame } from "../../../core/model/operation.ts";
 import { NO_METER, SILENT_LOG } from "../../../core/model/ports.ts";
+import { loadChatDialect } from "./load-dialect.ts";
 import { createMemoryRecords } from "./memory-records.ts";
 
 type ChatDialect = Awaited<ReturnType<typeof loadChatDialect>>;
-
-interface ConnectedPeer {
-  readonly caller: AgentCaller;
-  readonly close: () => Promise<void>;
-}
 
 /** How long the agent may take to send its card; without one it is called all the same. */
 const MAX_CARD_MS = 15_000;
@@ -59,7 +55,7 @@ export async function connectPeer(
   address: string,
   options: ConnectOptions,
   load: typeof loadChatDialect = loadChatDialect,
-): Promise<ConnectedPeer> {
+): Promise<ConnectedCaller> {
   const dialect = await load();
   const carrier = createCarrier(address, options, dialect);
   // Between two connections nothing else would keep the process running.

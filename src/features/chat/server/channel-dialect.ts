@@ -3,9 +3,11 @@ import type { Dialect, DialectTools } from "../../../core/dialects/contract.ts";
 import { defaultOwner } from "../../../core/server/access/default-owner.ts";
 import type { ServeOptions } from "../../../core/server/options.ts";
 import { a2aLite } from "../a2a-lite/index.ts";
-import { toOpenable } from "./entries.ts";
+import { type ChannelEntryOptions, toOpenable } from "./entries.ts";
 
-export type ChannelServeOptions = Pick<ServeOptions, "agents" | "auth" | "authenticate" | "channels">;
+export interface ChannelServeOptions extends Pick<ServeOptions, "agents" | "auth" | "authenticate"> {
+  readonly channels?: readonly ChannelEntryOptions[];
+}
 
 /** The dialect of chat channels, with a carrier for each entry. Throws a TypeError for invalid options. */
 export function createChannelDialect(tools: DialectTools, options: ChannelServeOptions): Dialect {

@@ -2,7 +2,6 @@
 
 import { type Fields, fieldsOf, listOf } from "../../../core/model/json.ts";
 import type { Finding } from "../../../core/yaml/problems.ts";
-import { REMOTE_ONLY } from "../../gateway/config-schema.ts";
 import { parsePeerAddress } from "../a2a-lite/address.ts";
 import { NETWORKS } from "../networks/networks.ts";
 
@@ -10,16 +9,11 @@ import { NETWORKS } from "../networks/networks.ts";
 export function checkPeerAgents(section: unknown, agents: Fields): readonly Finding[] {
   const entries = listOf(section).map(fieldsOf);
   return Object.entries(agents).flatMap(([name, agent]) => {
-    const fields = fieldsOf(agent);
-    const { remote } = fields;
+    const { remote } = fieldsOf(agent);
     const address = typeof remote === "string" ? parsePeerAddress(remote) : undefined;
     if (address === undefined) return [];
-    const misplaced = REMOTE_ONLY.filter((key) => fields[key] !== undefined).map((key) => ({
-      path: ["agents", name, key],
-      message: "has a meaning only beside a URL: this agent is called in a chat room",
-    }));
     const message = findProblem(address, entries);
-    return message === undefined ? misplaced : [{ path: ["agents", name, "remote"], message }, ...misplaced];
+    return message === undefined ? [] : [{ path: ["agents", name, "remote"], message }];
   });
 }
 

@@ -4,6 +4,7 @@ import { parseConfig } from "../../../core/server/config/load.ts";
 import { collectConfigSecrets } from "../../../core/server/config/secrets.ts";
 import { ConfigError } from "../../../core/yaml/problems.ts";
 import { NETWORKS } from "../networks/networks.ts";
+import { channelsOf } from "./config.ts";
 
 function parse(channels: string, environment: Record<string, string> = {}) {
   const text = `agents: { helper: { use: echo }, writer: { use: echo } }\nchannels:\n${channels}`;
@@ -24,7 +25,7 @@ const IRC = "irc: { host: irc.example.org, nick: helper, channels: ['#agents'] }
 
 describe("an entry of channels", () => {
   it("has a network and an agent; no one may give it work unless the entry says so", () => {
-    expect(parse(`  - { ${IRC}, agent: helper }`).channels).toEqual([
+    expect(channelsOf(parse(`  - { ${IRC}, agent: helper }`))).toEqual([
       {
         irc: expect.objectContaining({ host: "irc.example.org", nick: "helper", channels: ["#agents"] }),
         agent: "helper",
@@ -38,7 +39,7 @@ describe("an entry of channels", () => {
 
   it("may say who may give work, how often, and how long peers may take", () => {
     const rules = "allowPeers: [ada, bob], allowBots: mentions, owner: chat, rate: { messages: 3 }, timeout: 5m";
-    expect(parse(`  - { ${IRC}, agent: helper, ${rules} }`).channels).toMatchObject([
+    expect(channelsOf(parse(`  - { ${IRC}, agent: helper, ${rules} }`))).toMatchObject([
       {
         allowPeers: ["ada", "bob"],
         allowBots: "mentions",
@@ -47,7 +48,7 @@ describe("an entry of channels", () => {
         timeoutMs: 300_000,
       },
     ]);
-    expect(parse(`  - { ${IRC}, agent: helper, allowPeers: "*", allowBots: true }`).channels).toMatchObject([
+    expect(channelsOf(parse(`  - { ${IRC}, agent: helper, allowPeers: "*", allowBots: true }`))).toMatchObject([
       { allowPeers: "*", allowBots: true },
     ]);
   });
@@ -75,7 +76,7 @@ describe("an entry of channels", () => {
   it("has addresses of XMPP as servers write them", () => {
     const settings =
       "service: 'xmpp://localhost', jid: Helper@Example.org, password: p, rooms: [Team@Rooms.example.org]";
-    expect(parse(`  - { xmpp: { ${settings} }, agent: helper }`).channels).toMatchObject([
+    expect(channelsOf(parse(`  - { xmpp: { ${settings} }, agent: helper }`))).toMatchObject([
       { xmpp: { jid: "helper@example.org", rooms: ["team@rooms.example.org"] } },
     ]);
     const xmpp = NETWORKS.find(({ name }) => name === "xmpp");

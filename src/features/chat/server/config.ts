@@ -1,18 +1,25 @@
 /** The configuration of chat channels: its rules, how it is displayed and which values are secret. */
 
 import type { z } from "zod";
+import type { ConfigSection } from "../../../core/extension/contract.ts";
 import { formatDuration } from "../../../core/model/duration.ts";
 import { type Fields, fieldsOf, isObject, listOf } from "../../../core/model/json.ts";
+import type { DragomanConfig } from "../../../core/server/config/config.ts";
 import { checkAgentExists } from "../../../core/server/config/problems.ts";
 import { type EffectiveScalar, membersOf, type ShownValues } from "../../../core/server/config/shown-values.ts";
 import type { Finding, Path } from "../../../core/yaml/problems.ts";
 import { NETWORKS } from "../networks/networks.ts";
-import { type channels, ENTRY_KEYS } from "./config-schema.ts";
+import { checkPeerAgents } from "./check-peers.ts";
+import { channelOptions, channels, ENTRY_KEYS } from "./config-schema.ts";
 import { type ChannelEntryOptions, identityOf, networkOf } from "./entries.ts";
 
 export type ChannelsConfig = ReturnType<typeof toChannelsConfig>;
 
-export function toChannelsConfig(parsed: z.output<typeof channels>) {
+/** Of a whole configuration. */
+export const channelsOf = ({ sections }: Pick<DragomanConfig, "sections">): ChannelsConfig =>
+  sections.channels as ChannelsConfig;
+
+function toChannelsConfig(parsed: z.output<typeof channels>) {
   return parsed.map(({ rate, timeout, ...entry }) => ({
     ...entry,
     rate: { messages: rate.messages, perMs: rate.per },
@@ -20,7 +27,7 @@ export function toChannelsConfig(parsed: z.output<typeof channels>) {
   }));
 }
 
-export function checkChannels(section: unknown, agents: Fields): readonly Finding[] {
+function checkChannels(section: unknown, agents: Fields): readonly Finding[] {
   const entries = listOf(section).map(fieldsOf);
   return [
     ...entries.flatMap((entry, index) => checkEntry(entry, agents, ["channels", index])),
@@ -57,7 +64,7 @@ function checkDuplicateAccounts(entries: readonly Fields[]): readonly Finding[] 
   });
 }
 
-export function* channelsValues(entries: ChannelsConfig): ShownValues {
+function* channelsValues(entries: ChannelsConfig): ShownValues {
   for (const [index, entry] of entries.entries()) {
     const { agent, allowBots, allowPeers, owner, rate, timeoutMs } = entry;
     const { network, settings } = networkOf(entry);
@@ -80,9 +87,18 @@ function* settingValues(path: string, value: unknown, secrets: ReadonlySet<strin
 }
 
 /** Values that are redacted in logs. */
-export function secretsOfChannels(entries: readonly ChannelEntryOptions[]): readonly string[] {
+function secretsOfChannels(entries: readonly ChannelEntryOptions[]): readonly string[] {
   return entries.flatMap((entry) => {
     const { network, settings } = networkOf(entry);
     return network.secrets(settings);
   });
 }
+
+export const channelsSection: ConfigSection<z.output<typeof channels>, ChannelsConfig> = {
+  schema: channels,
+  options: channelOptions,
+  toConfig: toChannelsConfig,
+  check: (section, agents) => [...checkChannels(section, agents), ...checkPeerAgents(section, agents)],
+  shown: channelsValues,
+  secrets: secretsOfChannels,
+};

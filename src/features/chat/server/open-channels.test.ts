@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { connect } from "../../../client.ts";
 import { createEchoAgent } from "../../../core/agents/builtin.ts";
 import type { Log } from "../../../core/model/ports.ts";
-import { type ServeOptions, serve } from "../../../core/server/serve.ts";
+import { type ServeOptions, serve } from "../../../index.ts";
 import { matrix as matrixNetwork } from "../networks/matrix.ts";
 import { SUITE_TOOLS } from "../networks/suite/channel-suite.ts";
 import { type MatrixServer, startMatrixServer } from "../networks/testing/matrix-server.ts";

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
+import { COPIED_TABLES, type CopySource, type CopyTarget } from "../../../core/store/copy-tables.ts";
 import { StoreError } from "../../../core/store/errors.ts";
-import { COPIED_TABLES, type CopySource, type CopyTarget } from "./tables.ts";
 
 interface CopyProgress {
   readonly table: string;

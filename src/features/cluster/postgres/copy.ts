@@ -1,6 +1,6 @@
 import { SILENT_LOG } from "../../../core/model/ports.ts";
+import type { CopiedRow, CopiedTable, CopySource, CopyTarget } from "../../../core/store/copy-tables.ts";
 import { StoreError } from "../../../core/store/errors.ts";
-import type { CopiedRow, CopiedTable, CopySource, CopyTarget } from "../copy/tables.ts";
 import { type Database, openDatabase, type Query } from "./connection.ts";
 import { prepareSchema } from "./schema.ts";
 

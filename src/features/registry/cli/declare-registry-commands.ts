@@ -3,6 +3,7 @@ import {
   AGENT_OPTIONS_HEADING,
   addExamples,
   addSettings,
+  COMMAND_GROUPS,
   CONFIG_FLAGS,
   collect,
   type RunCommand,
@@ -25,11 +26,11 @@ const SETTINGS: readonly SettingName[] = [
 ];
 
 export function declareRegistryCommands(program: Command, run: RunCommand): void {
-  program.commandsGroup("Finding agents:");
   const registry = program
     .command("registry")
     .description("find agents by what they can do, and register agents for others to find")
-    .helpCommand(false);
+    .helpCommand(false)
+    .helpGroup(COMMAND_GROUPS.finding);
 
   const list = addFilters(registry.command("list"))
     .description("list the agents of a registry")

@@ -7,12 +7,12 @@ import { jsonLayout } from "../../../core/cli/session/report.ts";
 import { type ClientFlags, type Session, withSession } from "../../../core/cli/session/session.ts";
 import { locateCard } from "../../../core/client/card/addresses.ts";
 import { redactUrl } from "../../../core/client/errors.ts";
+import { parseReference } from "../../../core/client/reference.ts";
 import type { AgentCard } from "../../../core/model/card.ts";
 import { isObject, omitUndefined } from "../../../core/model/json.ts";
 import { safeLine } from "../../../core/model/safe-text.ts";
 import { canParseUrl } from "../../../core/model/url.ts";
 import { findAgents } from "../client/find.ts";
-import { parseReference } from "../client/reference.ts";
 import type {
   RegistrationInput,
   RegistryClient,

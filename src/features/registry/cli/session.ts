@@ -9,11 +9,12 @@ import type { Session } from "../../../core/cli/session/session.ts";
 import type { Settings } from "../../../core/cli/settings/read.ts";
 import type { FetchedCard } from "../../../core/client/card/fetch-card.ts";
 import { ConnectionError, failedBeforeSending, redactUrl } from "../../../core/client/errors.ts";
+import { parseReference, type RegistryReference } from "../../../core/client/reference.ts";
+import { describeImpostor, listedIdentity } from "../../../core/client/registry-identity.ts";
 import { createCredentialGate } from "../../../core/client/transport/credential-origins.ts";
+import type { SessionParts } from "../../../core/extension/contract.ts";
 import { omitUndefined } from "../../../core/model/json.ts";
 import { safeLine } from "../../../core/model/safe-text.ts";
-import { describeImpostor, listedIdentity } from "../client/identity.ts";
-import { parseReference, type RegistryReference } from "../client/reference.ts";
 import { type RegistryClient, type RegistryEntry, RegistryError, type RegistryOptions } from "../client/types.ts";
 
 /** Where a server of this product listens by default. */
@@ -200,7 +201,7 @@ type ReadCard = (target: string) => Promise<FetchedCard>;
  * The card that `-a` names. If it had to be looked up, later commands that the session prints name the agent that was
  * chosen, and credentials are kept from it unless it is at an origin that the user named: anyone may be in a registry.
  */
-export async function readNamedCard(session: Session, agentCard: string, read: ReadCard): Promise<FetchedCard> {
+async function readNamedCard(session: Session, agentCard: string, read: ReadCard): Promise<FetchedCard> {
   const found = await lookUp(session, agentCard);
   if (found === undefined) return read(agentCard);
   if (found.agents.length === 0) {
@@ -258,3 +259,5 @@ function useFound(session: Session, entry: RegistryEntry, registry: string): voi
   const none = { apiKey: undefined, authCode: undefined, bearer: undefined, keys: undefined, svcParam: [] };
   session.settings = { ...session.settings, ...none };
 }
+
+export const sessionParts: SessionParts = { readNamedCard };

@@ -1,5 +1,5 @@
-import { HELD_BACK, isHeldBack } from "./identity.ts";
-import type { RegistryReference } from "./reference.ts";
+import type { RegistryReference } from "../../../core/client/reference.ts";
+import { HELD_BACK, isHeldBack } from "../../../core/client/registry-identity.ts";
 import { type RegistryClient, type RegistryEntry, RegistryError } from "./types.ts";
 
 type CallOptions = Parameters<RegistryClient["find"]>[1];

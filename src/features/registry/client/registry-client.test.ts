@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ConnectionError } from "../../../core/client/errors.ts";
+import { formatReference, parseReference } from "../../../core/client/reference.ts";
 import type { JsonValue } from "../../../core/model/json.ts";
-import { formatReference, parseReference } from "./reference.ts";
 import { createRegistryClient } from "./registry-client.ts";
 import { entry, scriptRegistry } from "./testing/scripted-registry.ts";
 import { RegistryError } from "./types.ts";

@@ -1,7 +1,7 @@
 import type { CallOptions, CardOptions } from "../../../core/client/options.ts";
+import type { RegistryReference } from "../../../core/client/reference.ts";
 import type { AgentCard } from "../../../core/model/card.ts";
 import type { JsonObject } from "../../../core/model/json.ts";
-import type { RegistryReference } from "./reference.ts";
 
 /** An agent in a registry: an entry of an AI Catalog with the id that it has in the registry. */
 export interface RegistryEntry {

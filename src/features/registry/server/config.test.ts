@@ -9,7 +9,7 @@ const parse = (text: string, overrides: ConfigOverrides = {}) => {
 };
 
 describe("registries where the agents are registered", () => {
-  const read = (text: string, overrides = {}) => parse(text, overrides).registry;
+  const read = (text: string, overrides = {}) => parse(text, overrides).sections.registry;
 
   it("are those of the file, then those of the command line", () => {
     const overrides = { registerWith: ["http://127.0.0.1:4000/"] };

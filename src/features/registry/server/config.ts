@@ -3,11 +3,12 @@
 import { z } from "zod";
 import { hasUserInfo } from "../../../core/auth/verify/jwt.ts";
 import { SIGNATURE_POLICIES } from "../../../core/client/options.ts";
+import type { ConfigSection } from "../../../core/extension/contract.ts";
 import { formatDuration } from "../../../core/model/duration.ts";
 import { canParseUrl } from "../../../core/model/url.ts";
+import { credentials, secretsOfCredentials } from "../../../core/server/config/credentials.ts";
 import { membersOf, type ShownValues } from "../../../core/server/config/shown-values.ts";
 import { count, optional, text, wait } from "../../../core/yaml/value-types.ts";
-import { credentials } from "../../gateway/config-schema.ts";
 import { VISIBILITIES } from "../entry.ts";
 import { DEFAULT_REGISTRY_LIMITS } from "../registry.ts";
 import type { RegistryServeOptions } from "./open-registry.ts";
@@ -78,13 +79,13 @@ const off = z
   .boolean()
   .refine((value) => !value, { error: REGISTRY_ERROR })
   .transform(() => false as const);
-export const registry = z
+const registry = z
   .union([off, settings], { error: REGISTRY_ERROR })
   .prefault({})
   .describe("The registry of agents at `/registry`; `registry: false` serves none.");
 
 /** The same as an option of `serve`. */
-export const registryOptions = z.union([
+const registryOptions = z.union([
   off,
   z.strictObject({
     peers: z.array(base).optional(),
@@ -102,14 +103,10 @@ export const registryOptions = z.union([
   } satisfies Record<keyof RegistryServeOptions, z.ZodType>),
 ]);
 
-export type ParsedRegistry = z.output<typeof registry>;
+type ParsedRegistry = z.output<typeof registry>;
 
 /** `unlisted` are the agents whose `visibility` is `private`. */
-export function toRegistryConfig(
-  parsed: ParsedRegistry,
-  unlisted: readonly string[],
-  absolute: (file: string) => string,
-) {
+function toRegistryConfig(parsed: ParsedRegistry, unlisted: readonly string[], absolute: (file: string) => string) {
   if (parsed === false) return false as const;
   const { refresh, keyFiles, ...rest } = parsed;
   return {
@@ -126,7 +123,7 @@ type ParsedTarget = z.output<typeof target>;
 
 export type RegistryConfig = ReturnType<typeof toRegistryConfig>;
 
-export function* registryValues(config: RegistryConfig): ShownValues {
+function* registryValues(config: RegistryConfig): ShownValues {
   if (config === false) {
     yield ["registry", false];
     return;
@@ -135,3 +132,17 @@ export function* registryValues(config: RegistryConfig): ShownValues {
   yield* membersOf("registry", { ...rest, registerWith: registerWith.map(urlOfTarget) });
   yield ["registry.refresh", formatDuration(refreshMs)];
 }
+
+export const registrySection: ConfigSection<ParsedRegistry, RegistryConfig> = {
+  schema: registry,
+  options: registryOptions,
+  toConfig(parsed, { absolute, agents }) {
+    const unlisted = Object.keys(agents).filter((name) => agents[name]?.visibility === "private");
+    return toRegistryConfig(parsed, unlisted, absolute);
+  },
+  shown: registryValues,
+  secrets: (config) => {
+    const targets = config === false ? [] : (config.registerWith ?? []);
+    return targets.flatMap((target) => (typeof target === "string" ? [] : secretsOfCredentials(target.credentials)));
+  },
+};

@@ -1,11 +1,11 @@
 /** Looks for agents in the registry of this server, then in those of its peers. */
 
+import { isHeldBack, listedIdentity } from "../../../core/client/registry-identity.ts";
 import { ProtocolError } from "../../../core/model/errors.ts";
 import { fieldsOf, isObject, type JsonObject, listOf, omitUndefined } from "../../../core/model/json.ts";
-import type { FindAgents, FoundAgent, FoundAgents, WantedAgent } from "../../gateway/found-agents.ts";
+import type { FindAgents, FoundAgent, FoundAgents, WantedAgent } from "../../../core/server/agent-chooser.ts";
 import { toCatalogEntry } from "../catalog.ts";
 import { matchName } from "../client/find.ts";
-import { isHeldBack, listedIdentity } from "../client/identity.ts";
 import type { RegistryEntry } from "../client/types.ts";
 import type { FederatedSearch } from "../federate.ts";
 import { parseSearchRequest } from "../query.ts";

@@ -2,23 +2,25 @@ import { readFile } from "node:fs/promises";
 import { createGuardedFetch } from "../../../core/auth/guarded-fetch/guarded-fetch.ts";
 import type { CredentialProvider } from "../../../core/auth/login/contract.ts";
 import { parsePublicKeys } from "../../../core/auth/signatures/keys.ts";
-import type { HttpServing } from "../../../core/dialects/contract.ts";
+import type { ServerHost, ServerPart } from "../../../core/extension/contract.ts";
 import { ANONYMOUS } from "../../../core/model/caller.ts";
-import type { Clock, IdGenerator, Log, Meter } from "../../../core/model/ports.ts";
+import type { Log } from "../../../core/model/ports.ts";
 import { canParseUrl } from "../../../core/model/url.ts";
-import type { Admission } from "../../../core/server/access/admission.ts";
 import type { ServedAgentService } from "../../../core/server/agent-service.ts";
-import type { AuditLog } from "../../../core/server/audit/audit-log.ts";
 import { etagOf, matchesEtag } from "../../../core/server/cards/card-documents.ts";
+import { systemTools } from "../../../core/server/clock-and-ids.ts";
+import type { RemoteCredentials } from "../../../core/server/config/credentials.ts";
+import { createLogin } from "../../../core/server/outbound.ts";
 import { type FullReply, jsonReply, type RequestHead } from "../../../core/wire/exchange.ts";
-import type { Upstreams } from "../../gateway/upstreams.ts";
+import { isLoopback } from "../../../core/wire/loopback.ts";
 import { createCardSource, MAX_CARD_BYTES, type TrustOptions } from "../card-source.ts";
 import { REGISTRY_MEDIA_TYPE, toCatalogEntry } from "../catalog.ts";
-import type { RegistryRecords } from "../changes.ts";
+import { createRegistryClient } from "../client/registry-client.ts";
 import { type RegistryEntry, serverEntryId, toPublisher, type Visibility } from "../entry.ts";
 import { createFederatedSearch } from "../federate.ts";
 import { DEFAULT_REGISTRY_TIMES } from "../health.ts";
 import { DEFAULT_REGISTRY_LIMITS, Registry, type RegistryLimits } from "../registry.ts";
+import { type Announcement, announce } from "./announce.ts";
 import { createFindAgents } from "./find-agents.ts";
 import { createRegistryRoutes, REGISTRY_PATH } from "./routes.ts";
 
@@ -47,37 +49,19 @@ export interface RegistryServeOptions extends TrustOptions, Partial<RegistryLimi
 }
 
 /** The URL of a registry, with credentials if it requires some. */
-export type RegistryTarget = string | { readonly url: string; readonly credentials?: CredentialProvider };
+type RegistryTarget =
+  | string
+  | { readonly url: string; readonly credentials?: CredentialProvider | RemoteCredentials };
 
-interface RegistryParts {
-  readonly records: RegistryRecords;
-  readonly services: ReadonlyMap<string, ServedAgentService>;
-  readonly defaultName: string;
-  readonly upstreams: Pick<Upstreams, "statuses">;
-  readonly baseUrl: () => string;
-  readonly local?: boolean;
-  /** Whether callers without credentials are served. */
-  readonly isOpen: boolean;
-  readonly admission: Admission;
-  readonly audit: AuditLog | undefined;
-  readonly clock: Clock;
-  readonly ids: IdGenerator;
-  readonly random: () => number;
-  readonly log: Log;
-  readonly meter: Meter;
-  readonly keepAliveMs: number;
-  readonly maxWatches: number;
-}
-
-export const CATALOG_PATH = "/.well-known/ai-catalog.json";
+const CATALOG_PATH = "/.well-known/ai-catalog.json";
 /** Entries of the catalog at most; there may be more in the registry, which it refers to. */
 const MAX_CATALOG = 1_000;
 const MAX_PEER_BYTES = 4 * 1024 * 1024;
 const MAX_REDIRECTS = 3;
 const FETCH_TIMEOUT_MS = 10_000;
 
-/** Not started: `registry.open()` reads what is stored. */
-export async function openRegistry(options: RegistryServeOptions, parts: RegistryParts) {
+/** The registry of a server. Starting it reads what is stored. */
+export async function openRegistry(options: RegistryServeOptions, parts: ServerHost): Promise<ServerPart> {
   const { baseUrl, ids, local, log } = parts;
   const { peers: given = [], refreshMs = DEFAULT_REGISTRY_TIMES.refreshMs } = options;
   const peers = given.map((peer) => peer.replace(/\/+$/, ""));
@@ -104,9 +88,45 @@ export async function openRegistry(options: RegistryServeOptions, parts: Registr
   const allow = peers.map((peer) => new URL(peer).hostname);
   const fetch = createGuardedFetch({ ...limited, allowPrivate, allow, maxBytes: MAX_PEER_BYTES });
   const search = createFederatedSearch({ registry, peers, fetch, log, instance: ids.node(), source });
-  const serving: HttpServing = createRegistryRoutes({ ...parts, registry, search, source });
-  const find = createFindAgents(registry, search);
-  return { registry, serving, find, catalog: createCatalogRoute(registry, parts, own.list) };
+  return {
+    serving: createRegistryRoutes({ ...parts, maxWatches: parts.streamsPerOwner, registry, search, source }),
+    routes: new Map([[CATALOG_PATH, createCatalogRoute(registry, parts, own.list)]]),
+    find: createFindAgents(registry, search),
+    allowsPrivateTargets: options.allowPrivateTargets,
+    metrics: () => renderCounts(registry.countByHealth()),
+    start: () => registry.open(),
+    listening: (agents) => announceAll(options, agents, log),
+    close: () => registry.close(),
+  };
+}
+
+function renderCounts(counts: Readonly<Record<string, number>>): string {
+  const lines = Object.entries(counts).map(
+    ([health, count]) => `dragoman_registry_agents{health="${health}"} ${count}\n`,
+  );
+  return `# HELP dragoman_registry_agents Agents in the registry.\n# TYPE dragoman_registry_agents gauge\n${lines.join("")}`;
+}
+
+/** Registers the agents that this server lists at the registries that the options name. */
+function announceAll(
+  { registerWith = [], unlisted = [] }: RegistryServeOptions,
+  agents: Parameters<NonNullable<ServerPart["listening"]>>[0],
+  log: Log,
+): readonly Announcement[] {
+  const listed = agents.filter(({ name }) => !unlisted.includes(name));
+  return registerWith.map((target) => {
+    const { url, credentials = undefined } = typeof target === "string" ? { url: target } : target;
+    const provider = credentials && toProvider(credentials, url);
+    // The announcement repeats what fails by itself.
+    const retry = { attempts: 1, baseMs: 0, capMs: 0 };
+    const registry = createRegistryClient(url, { ...(provider && { credentials: provider }), retry });
+    return announce({ ...systemTools, url, registry, agents: listed, log });
+  });
+}
+
+function toProvider(credentials: CredentialProvider | RemoteCredentials, url: string): CredentialProvider | undefined {
+  if ("headersFor" in credentials) return credentials;
+  return createLogin(credentials, isLoopback(new URL(url).hostname)).provider;
 }
 
 async function readKeys(files: readonly string[]) {
@@ -114,7 +134,7 @@ async function readKeys(files: readonly string[]) {
   return (await Promise.all(keys)).flat();
 }
 
-function createServerEntries(unlisted: readonly string[], parts: RegistryParts) {
+function createServerEntries(unlisted: readonly string[], parts: ServerHost) {
   const { baseUrl, clock, defaultName, services, upstreams } = parts;
   const known = new Map<string, RegistryEntry>();
   const startedAt = clock.now();
@@ -169,11 +189,7 @@ interface CachedCatalog {
 }
 
 /** What this server offers, for anyone; the agents that others have registered only if anyone may call. */
-function createCatalogRoute(
-  registry: Registry,
-  { baseUrl, isOpen }: RegistryParts,
-  own: () => readonly RegistryEntry[],
-) {
+function createCatalogRoute(registry: Registry, { baseUrl, isOpen }: ServerHost, own: () => readonly RegistryEntry[]) {
   let cached: CachedCatalog | undefined;
 
   async function documentOf(): Promise<CachedCatalog> {

@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
-import { basename } from "node:path";
 import { findConfig } from "../../../core/cli/commands/serve.ts";
 import { CommandError } from "../../../core/cli/errors.ts";
 import { type Output, printResult } from "../../../core/cli/output.ts";
 import { type PartFlag, readParts, readStandardInput } from "../../../core/cli/session/message-parts.ts";
 import { redactUrl } from "../../../core/client/errors.ts";
+import { agentKinds } from "../../../core/server/config/agent-kinds.ts";
+import type { AgentConfig } from "../../../core/server/config/config.ts";
 import type { DragomanConfig } from "../../../core/server/config/index.ts";
 import { ConfigError } from "../../../core/yaml/problems.ts";
-import { formatReference } from "../../registry/client/reference.ts";
 import { type GraphFormat, toGraph } from "../definition/graph.ts";
 import { loadWorkflow } from "../definition/load.ts";
 import type { Workflow } from "../definition/plan.ts";
@@ -92,7 +92,7 @@ function showPlan(output: Output, workflow: Workflow, { agents, config, elsewher
     if (best !== undefined) return `${best}, from the registry at ${redactUrl(elsewhere.registry)}`;
     const found = findAgent(target, agents);
     if ("problem" in found) return found.problem;
-    const source = describeSource(config?.agents.get(found.agent)?.source);
+    const source = summarize(config?.agents.get(found.agent));
     return "skill" in target ? `agent ${found.agent}, ${source}` : source;
   });
   const { description = null, name = null, output: returned } = workflow;
@@ -100,35 +100,5 @@ function showPlan(output: Output, workflow: Workflow, { agents, config, elsewher
   printResult(output, flags.output, plan, () => renderPlan(workflow, steps));
 }
 
-type Source =
-  DragomanConfig["agents"] extends ReadonlyMap<string, infer Agent extends { source: unknown }>
-    ? Agent["source"]
-    : never;
-
-/** As the configuration has it, without what may be secret: arguments of programs, logins in addresses. */
-function describeSource(source: Source | undefined): string {
-  switch (source?.kind) {
-    case "builtin":
-      return `use: ${source.use}`;
-    case "module":
-      return `module: ${source.file}`;
-    case "process":
-      return `exec: ${basename(source.command[0])}`;
-    case "remote":
-      return `remote: ${redactUrl(source.url)}`;
-    case "peer":
-      return `remote: ${source.address}`;
-    case "found":
-      return `remote: ${formatReference(source.wanted)}`;
-    case "workflow":
-      return source.file === undefined ? "workflow" : `workflow: ${source.file}`;
-    case "llm":
-      return `llm: ${source.llm.model}`;
-    case "writer":
-      return `use: ${source.use}, llm: ${source.llm.model}`;
-    case "link":
-      return `link: ${source.agentId}`;
-    case undefined:
-      return "";
-  }
-}
+const summarize = (agent: AgentConfig | undefined): string =>
+  agent === undefined ? "" : (agentKinds().get(agent.kind)?.summary(agent.source) ?? "");

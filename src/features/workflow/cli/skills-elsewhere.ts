@@ -3,7 +3,7 @@
 import { resolveSetting, SETTINGS } from "../../../core/cli/settings/definitions.ts";
 import { findSettingFiles } from "../../../core/cli/settings/files.ts";
 import { ConnectionError, redactUrl } from "../../../core/client/errors.ts";
-import type { FindAgents } from "../../gateway/found-agents.ts";
+import type { FindAgents } from "../../../core/server/agent-chooser.ts";
 import { findRegistry, toRegistryFailure } from "../../registry/cli/session.ts";
 import { createRegistryClient } from "../../registry/client/registry-client.ts";
 import { RegistryError } from "../../registry/client/types.ts";

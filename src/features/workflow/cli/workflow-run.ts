@@ -10,8 +10,10 @@ import type { Part } from "../../../core/model/message.ts";
 import type { CallContext } from "../../../core/model/operation.ts";
 import type { Log, LogFields } from "../../../core/model/ports.ts";
 import type { Task } from "../../../core/model/task.ts";
+import type { FindAgents } from "../../../core/server/agent-chooser.ts";
+import { agentKinds } from "../../../core/server/config/agent-kinds.ts";
 import type { DragomanConfig } from "../../../core/server/config/index.ts";
-import type { FindAgents } from "../../gateway/found-agents.ts";
+import type { RegistrySection } from "../../registry/extension.ts";
 import type { Workflow } from "../definition/plan.ts";
 
 export interface WorkflowRun {
@@ -57,11 +59,12 @@ export async function openWorkflowRun(
   };
   const core = await createCore(
     {
+      // Agents elsewhere are looked up where `find` says.
+      ...({ registry: false } satisfies RegistrySection),
       agents: { ...agents, [name]: { ...agent, ...dropsTasks } },
       default: name,
       store: "memory:",
       push: false,
-      registry: false,
       log,
       ...(config && {
         limits: config.limits,
@@ -96,7 +99,9 @@ async function buildCallable(config: DragomanConfig, log: Log): Promise<Readonly
   const agents: Record<string, Agent> = {};
   for (const [name, agent] of config.agents) {
     agents[name] =
-      agent.source.kind === "link" ? await createAbsentAgent(name) : await buildAgent(name, agent, config, { log });
+      agentKinds().get(agent.kind)?.isFixed === true
+        ? await createAbsentAgent(name)
+        : await buildAgent(name, agent, config, { log });
   }
   return agents;
 }

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { checkSecurity } from "../../../core/cli/doctor/security.ts";
 import { systemClock } from "../../../core/server/clock-and-ids.ts";
 import { parseConfig } from "../../../core/server/config/load.ts";
+import { xiaoyiOf } from "../server/config.ts";
 import { createSimulator, type Simulator, seededRandom } from "../simulator/index.ts";
 import { checkLinks, checkXiaoyi } from "./doctor.ts";
 
@@ -26,7 +27,8 @@ interface Written {
 function configOf({ agents = "", server = PUBLIC, xiaoyi }: Written) {
   const who = "auth: { apiKeys: [{ key: '${OTHER}', owner: alice }] }";
   const text = `server: ${server}\n${who}\nagents: { echo: { use: echo }${agents} }\nxiaoyi: { ${xiaoyi} }`;
-  return parseConfig(text, { source: "dragoman.yaml", folder: "/srv", environment, overrides: {} });
+  const config = parseConfig(text, { source: "dragoman.yaml", folder: "/srv", environment, overrides: {} });
+  return { ...config, xiaoyi: xiaoyiOf(config) };
 }
 
 /** Without the line about the clock. */

@@ -2,17 +2,26 @@
 import { isIP } from "node:net";
 import { type Check, failed, messageOf, ok, skipped, warning } from "../../../core/cli/doctor/checks.ts";
 import { findWeakness } from "../../../core/cli/doctor/security.ts";
+import type { DoctorParts } from "../../../core/extension/contract.ts";
 import { externallyReachableHost, hostNameOf, isLoopback } from "../../../core/server/access/loopback.ts";
 import { systemClock } from "../../../core/server/clock-and-ids.ts";
 import type { DragomanConfig } from "../../../core/server/config/index.ts";
 import { DialError } from "../../../core/wire/dial-error.ts";
 import { dialWebSocket } from "../../../core/wire/websocket-dial.ts";
+import { type LinkSource, type XiaoyiConfig, xiaoyiOf } from "../server/config.ts";
 import { checkDuplicateLinks, type DialledEntry, dialHeaders, linkServersOf } from "../server/link-servers.ts";
 import { SIGNATURE_WINDOW_MS } from "../shared/signature.ts";
 
-type CheckedConfig = Pick<DragomanConfig, "agents" | "findOrigins" | "server" | "xiaoyi">;
-type XiaoyiHttpConfig = DragomanConfig["xiaoyi"]["http"][number];
-type XiaoyiLinkConfig = DragomanConfig["xiaoyi"]["links"][number];
+type CheckedConfig = Pick<DragomanConfig, "agents" | "findOrigins" | "server"> & { readonly xiaoyi: XiaoyiConfig };
+type XiaoyiHttpConfig = XiaoyiConfig["http"][number];
+type XiaoyiLinkConfig = XiaoyiConfig["links"][number];
+
+export const doctorParts: DoctorParts = {
+  async checks(config, { online = false }) {
+    const xiaoyi = xiaoyiOf(config);
+    return [...checkXiaoyi({ ...config, xiaoyi }, systemClock.now()), ...(await checkLinks(xiaoyi.links, online))];
+  },
+};
 
 /** Empty if Xiaoyi is not configured. */
 export function checkXiaoyi(config: CheckedConfig, now: number): readonly Check[] {
@@ -56,8 +65,8 @@ function checkSecrets({ agents, server: { host, publicUrl }, xiaoyi }: CheckedCo
       [`xiaoyi.http[${index}].apiKey`, apiKey] as const,
       [`xiaoyi.http[${index}].oauth.clientSecret`, oauth?.clientSecret] as const,
     ]),
-    ...[...agents].map(([name, { source }]) => {
-      return [`agents.${name}.link.sk`, source.kind === "link" ? source.sk : undefined] as const;
+    ...[...agents].map(([name, { kind, source }]) => {
+      return [`agents.${name}.link.sk`, kind === "link" ? (source as LinkSource).sk : undefined] as const;
     }),
   ];
   const found = externallyReachableHost(host, publicUrl) === undefined ? warning : failed;
@@ -80,8 +89,8 @@ function checkPlaceholders({ agents, xiaoyi }: CheckedConfig): readonly Check[] 
     ...xiaoyi.links.flatMap(({ agentId, ak, apiKey, sk, uid }, index) =>
       prefixPaths(`xiaoyi.links[${index}]`, { agentId, ak, sk, uid, apiKey }),
     ),
-    ...[...agents].flatMap(([name, { source }]) =>
-      source.kind === "link"
+    ...[...agents].flatMap(([name, { kind, source }]) =>
+      kind === "link"
         ? prefixPaths(`agents.${name}.link`, { agentId: source.agentId, ak: source.ak, sk: source.sk })
         : [],
     ),

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { parseConfig } from "../../../core/server/config/load.ts";
 import { ConfigError } from "../../../core/yaml/problems.ts";
+import { xiaoyiOf } from "./config.ts";
 
 function parse(xiaoyi: string) {
   const text = `agents: { echo: { use: echo } }\nxiaoyi: { ${xiaoyi} }`;
-  return parseConfig(text, { source: "dragoman.yaml", folder: "/srv", environment: {}, overrides: {} }).xiaoyi;
+  return xiaoyiOf(parseConfig(text, { source: "dragoman.yaml", folder: "/srv", environment: {}, overrides: {} }));
 }
 
 function problemsOf(xiaoyi: string): readonly string[] {

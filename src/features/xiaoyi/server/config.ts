@@ -1,13 +1,16 @@
 /** The Xiaoyi configuration: its types, its rules, how it is displayed and which values are secret. */
 
-import type { z } from "zod";
+import { z } from "zod";
+import type { AgentKind, ConfigSection } from "../../../core/extension/contract.ts";
 import { formatDuration } from "../../../core/model/duration.ts";
 import { type Fields, fieldsOf, isObject, listOf } from "../../../core/model/json.ts";
+import type { DragomanConfig } from "../../../core/server/config/config.ts";
 import { checkAgentExists } from "../../../core/server/config/problems.ts";
 import { membersOf, type ShownValues } from "../../../core/server/config/shown-values.ts";
 import type { Finding, Path } from "../../../core/yaml/problems.ts";
 import { formatSize } from "../../../core/yaml/value-types.ts";
-import { DIAL_IN_CREDENTIALS, HTTP_ACCESS, type xiaoyi } from "./config-schema.ts";
+import { DIAL_IN_CREDENTIALS, dialIn, HTTP_ACCESS, xiaoyi } from "./config-schema.ts";
+import { createDialInAgent, type DialInCredentials } from "./dial-in-agent.ts";
 import type { XiaoyiOptions } from "./open-xiaoyi.ts";
 import type { XiaoyiPushOptions } from "./phone-services.ts";
 
@@ -15,7 +18,11 @@ type ParsedXiaoyi = z.output<typeof xiaoyi>;
 
 export type XiaoyiConfig = ReturnType<typeof toXiaoyiConfig>;
 
-export function toXiaoyiConfig({ files, http, links }: ParsedXiaoyi) {
+/** Of a whole configuration. */
+export const xiaoyiOf = ({ sections }: Pick<DragomanConfig, "sections">): XiaoyiConfig =>
+  sections.xiaoyi as XiaoyiConfig;
+
+function toXiaoyiConfig({ files, http, links }: ParsedXiaoyi) {
   const { keep, quota, timeout, ...rest } = files;
   return {
     http: http.map(({ push, sessionTtl, ...entry }) => ({ ...entry, sessionTtlMs: sessionTtl, ...toPhonePush(push) })),
@@ -35,7 +42,7 @@ function toPhonePush(push: ParsedXiaoyi["http"][number]["push"]): { readonly pus
   return { push: { ...rest, spacingMs: spacing } };
 }
 
-export function checkXiaoyi(section: Fields, agents: Fields): readonly Finding[] {
+function checkXiaoyi(section: Fields, agents: Fields): readonly Finding[] {
   const { http, links } = section;
   return [
     ...Object.entries(agents).flatMap(([name, agent]) => checkDialIn(name, fieldsOf(agent).link)),
@@ -108,7 +115,7 @@ function checkDuplicateDialIns(agents: Fields): readonly Finding[] {
   });
 }
 
-export function* xiaoyiValues({ files, http, links }: XiaoyiConfig): ShownValues {
+function* xiaoyiValues({ files, http, links }: XiaoyiConfig): ShownValues {
   for (const [index, { account, oauth, push, sessionTtlMs, upload, ...rest }] of http.entries()) {
     const path = `xiaoyi.http[${index}]`;
     yield* membersOf(path, rest);
@@ -149,7 +156,7 @@ function* phonePushValues(path: string, push: XiaoyiPushOptions | undefined): Sh
 }
 
 /** Values that are redacted in logs. */
-export function secretsOfXiaoyi({ http = [], links = [] }: XiaoyiOptions): readonly string[] {
+function secretsOfXiaoyi({ http = [], links = [] }: XiaoyiOptions): readonly string[] {
   const given = [
     ...http.flatMap(({ sk, apiKey, oauth, account, upload }) => [
       sk,
@@ -163,3 +170,37 @@ export function secretsOfXiaoyi({ http = [], links = [] }: XiaoyiOptions): reado
   ];
   return given.filter((secret) => secret !== undefined);
 }
+
+/** The contents of the options are validated where they are used. */
+export const xiaoyiSection: ConfigSection<ParsedXiaoyi, XiaoyiConfig> = {
+  schema: xiaoyi,
+  options: z.record(z.string(), z.unknown()),
+  toConfig: toXiaoyiConfig,
+  check: (section, agents) => checkXiaoyi(fieldsOf(section), agents),
+  shown: xiaoyiValues,
+  secrets: secretsOfXiaoyi,
+};
+
+export interface LinkSource extends DialInCredentials {
+  readonly patienceMs?: number;
+}
+
+export const linkKind: AgentKind<LinkSource> = {
+  keys: { link: dialIn },
+  toSource({ link }) {
+    const { patience, ...credentials } = link as DialInCredentials & { readonly patience?: number };
+    return { ...credentials, ...(patience !== undefined && { patienceMs: patience }) };
+  },
+  build(source, { name, overrides: { timeoutMs, ...overrides } }) {
+    const about = { name, description: "An agent that dials in.", ...overrides };
+    return createDialInAgent({ ...about, ...(timeoutMs !== undefined && { timeout: timeoutMs }), ...source });
+  },
+  appliesOverrides: true,
+  isFixed: true,
+  summary: ({ agentId }) => `link: ${agentId}`,
+  *shown(path, { patienceMs, ...credentials }) {
+    yield* membersOf(`${path}.link`, { ...credentials });
+    if (patienceMs !== undefined) yield [`${path}.link.patience`, formatDuration(patienceMs)];
+  },
+  secrets: ({ apiKey, sk }) => [sk, apiKey].filter((secret) => secret !== undefined),
+};

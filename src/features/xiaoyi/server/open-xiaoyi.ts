@@ -127,10 +127,9 @@ function accessOf({ agent, ak, apiKey, header = "Authorization", oauth, query, s
   return access;
 }
 
-export type XiaoyiServeOptions = Pick<
-  ServeOptions,
-  "agents" | "auth" | "authenticate" | "baseDirectory" | "store" | "xiaoyi"
->;
+export type XiaoyiServeOptions = Pick<ServeOptions, "agents" | "auth" | "authenticate" | "baseDirectory" | "store"> & {
+  readonly xiaoyi?: XiaoyiOptions;
+};
 
 /** Creates both dialects and the services they share on one server. Throws a TypeError for invalid options. */
 export function createXiaoyi(tools: DialectTools, options: XiaoyiServeOptions): readonly [Dialect, Dialect] {

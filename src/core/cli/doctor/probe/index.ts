@@ -1,14 +1,12 @@
 /** Probes every agent of a configuration and of a registry. */
 
-import { type ModelTarget, probeModel } from "../../../../features/llm/doctor.ts";
-import { listRegistry } from "../../../../features/registry/cli/doctor.ts";
 import type { DragomanConfig } from "../../../server/config/index.ts";
-import { isLoopback } from "../../../wire/loopback.ts";
 import type { Output } from "../../output.ts";
-import { type Check, failed, isDragoman, messageOf, ok, skipped, warning } from "../checks.ts";
+import { type Check, failed, isDragoman, warning } from "../checks.ts";
+import { doctorParts } from "../parts.ts";
 import { type ProbeTarget, probeAgent } from "./agent.ts";
 import { type AgentReport, notChecked } from "./claims.ts";
-import { configTargets, registryTarget, servedCardUrl, serverUrlOf } from "./targets.ts";
+import { servedTarget, serverUrlOf } from "./targets.ts";
 
 export interface ProbeAllOptions {
   readonly output: Output;
@@ -23,6 +21,31 @@ export interface ProbeAllOptions {
   readonly signal: AbortSignal;
 }
 
+/** One thing to examine for an agent. */
+export interface AgentProbe {
+  readonly agent: string;
+  readonly run: () => Promise<AgentReport>;
+}
+
+export const probeOf = (target: ProbeTarget, options: ProbeAllOptions): AgentProbe => ({
+  agent: target.agent,
+  run: () => probeAgent(target, options),
+});
+
+export interface ProbeSurroundings {
+  readonly config: DragomanConfig | undefined;
+  /** Of the server that runs with the configuration; undefined if none does. */
+  readonly serverUrl: string | undefined;
+  readonly isWanted: (...names: readonly string[]) => boolean;
+}
+
+export interface ListedProbes {
+  readonly checks: readonly Check[];
+  readonly probes: readonly AgentProbe[];
+  /** Of all agents that are listed, wanted or not. */
+  readonly names: readonly string[];
+}
+
 interface ProbedAgents {
   readonly checks: readonly Check[];
   readonly agents: readonly AgentReport[];
@@ -35,18 +58,22 @@ export async function probeAll(config: DragomanConfig | undefined, options: Prob
   const { only, output, signal } = options;
   const isWanted = (...names: readonly string[]) => only === undefined || names.some((name) => only.includes(name));
   const serverUrl = config === undefined ? undefined : await findServer(config.server);
-  const own = config && configTargets(config, serverUrl, output);
-  const listed = await listTargets(options, serverUrl, config, isWanted);
-  const agents = [...(own?.agents ?? []).filter(({ agent }) => isWanted(agent)), ...listed.targets];
-  const models = (own?.models ?? []).filter(({ agent }) => isWanted(agent));
-  const probes = [
-    ...models.map((target: ModelTarget) => ({ target, run: () => probeModel(target, options) })),
-    ...agents.map((target: ProbeTarget) => ({ target, run: () => probeAgent(target, options) })),
-  ];
+  const parts = await doctorParts();
+  const listed: ListedProbes[] = [];
+  for (const { list } of parts) {
+    if (list !== undefined) listed.push(await list(options, { config, serverUrl, isWanted }));
+  }
+  const own = [...(config?.agents ?? [])]
+    .filter(([name]) => isWanted(name))
+    .flatMap(([name, agent]) => [
+      ...parts.flatMap(({ probes: find }) => find?.(name, agent, options) ?? []),
+      ...(serverUrl === undefined ? [] : [probeOf(servedTarget(name, serverUrl, output), options)]),
+    ]);
+  const probes = [...own, ...listed.flatMap((one) => one.probes)];
   let done = 0;
-  const reports = await mapConcurrently(probes, CONCURRENCY, async ({ run, target }) => {
+  const reports = await mapConcurrently(probes, CONCURRENCY, async ({ agent, run }) => {
     output.status(`Probing agents: ${done} of ${probes.length}`);
-    const report = signal.aborted ? interrupted(target) : await run();
+    const report = signal.aborted ? interrupted(agent) : await run();
     done++;
     return report;
   });
@@ -54,11 +81,11 @@ export async function probeAll(config: DragomanConfig | undefined, options: Prob
   const asleep = config !== undefined && serverUrl === undefined ? [...config.agents.keys()] : [];
   const idle = asleep.filter((name) => isWanted(name)).map(notServed);
   const unchecked = reports.length > 0 && reports.every(({ status }) => status === "not-checked");
-  const names = new Set([...(config?.agents.keys() ?? []), ...listed.names]);
+  const names = new Set([...(config?.agents.keys() ?? []), ...listed.flatMap((one) => one.names)]);
   const missing = (only ?? []).filter((name) => !names.has(name));
   return {
     checks: [
-      ...listed.checks,
+      ...listed.flatMap((one) => one.checks),
       ...(unchecked ? [warning("agents", "none of them could be checked")] : []),
       ...missing.map((name) => failed(`agent ${name}`, "is in no configuration or registry")),
     ],
@@ -79,56 +106,12 @@ const notServed = (agent: string): AgentReport => ({
   claims: [{ claim: "card", ...notChecked("the server does not run; dragoman serve starts it") }],
 });
 
-const interrupted = ({ agent }: { readonly agent: string }): AgentReport => ({
+const interrupted = (agent: string): AgentReport => ({
   agent,
   source: "configuration",
   status: "not-checked",
   claims: [{ claim: "card", ...notChecked("interrupted before") }],
 });
-
-interface ListedTargets {
-  readonly checks: readonly Check[];
-  readonly targets: readonly ProbeTarget[];
-  /** Of all agents in the registry, wanted or not. */
-  readonly names: readonly string[];
-}
-
-async function listTargets(
-  { allowPrivateTargets, output, registry, signal, timeoutMs }: ProbeAllOptions,
-  serverUrl: string | undefined,
-  config: DragomanConfig | undefined,
-  isWanted: (...names: readonly string[]) => boolean,
-): Promise<ListedTargets> {
-  const url = registry ?? serverUrl;
-  if (url === undefined) return { checks: [], targets: [], names: [] };
-  // A server that others can reach is at a loopback address here, too, but not only its owner registers agents there.
-  const host = registry === undefined ? (config?.server.host ?? "") : new URL(url).hostname;
-  const allowed = { allowPrivate: allowPrivateTargets, allowLoopback: isLoopback(host) };
-  try {
-    const listed = await listRegistry(url, { output, signal, timeoutMs });
-    if (listed === undefined) {
-      const found = registry === undefined ? skipped : failed;
-      return { checks: [found("registry", `there is none at ${url}`)], targets: [], names: [] };
-    }
-    const served = new Set(
-      serverUrl === undefined ? [] : [...(config?.agents.keys() ?? [])].map((name) => servedCardUrl(serverUrl, name)),
-    );
-    const others = listed.entries.filter(
-      ({ card, isOwn }) => !(url === serverUrl && isOwn) && !(typeof card === "string" && served.has(card)),
-    );
-    const count = listed.entries.length === 1 ? "1 agent" : `${listed.entries.length} agents`;
-    const more = listed.omitted === 0 ? "" : `, ${listed.omitted} more are not probed`;
-    return {
-      checks: [ok("registry", `${url}, ${count}${more}`)],
-      targets: others
-        .filter(({ id, name }) => isWanted(id, name))
-        .map((entry) => registryTarget(entry, url, allowed, output)),
-      names: listed.entries.flatMap(({ id, name }) => [id, name]),
-    };
-  } catch (error) {
-    return { checks: [failed("registry", `${url}: ${messageOf(error)}`)], targets: [], names: [] };
-  }
-}
 
 /** The results in the order of the items. */
 async function mapConcurrently<T, R>(

@@ -1,8 +1,14 @@
 /** The members by which others recognise an agent: its name, who provides it, and the hosts it is called at. */
 
-import type { AgentCard } from "../../../core/model/card.ts";
-import { parseUrl } from "../../../core/model/url.ts";
-import type { RegistryEntry } from "./types.ts";
+import type { AgentCard } from "../model/card.ts";
+import type { JsonObject } from "../model/json.ts";
+import { parseUrl } from "../model/url.ts";
+
+/** An agent as a registry lists it. */
+interface ListedAgent {
+  readonly displayName: string;
+  readonly metadata?: JsonObject;
+}
 
 export interface AgentIdentity {
   readonly name: string;
@@ -27,7 +33,7 @@ export function identityChanges(before: AgentIdentity, after: AgentIdentity): re
 const toTexts = ({ name, provider, hosts }: AgentIdentity) => ({ name, provider, hosts: hosts.join(", ") });
 
 /** Undefined for registries that do not list it. */
-export function listedIdentity({ displayName, metadata = {} }: RegistryEntry): AgentIdentity | undefined {
+export function listedIdentity({ displayName, metadata = {} }: ListedAgent): AgentIdentity | undefined {
   const { hosts, provider = "" } = metadata;
   if (typeof hosts !== "string" || typeof provider !== "string") return undefined;
   return { name: displayName, provider, hosts: hosts.split(",") };
@@ -46,7 +52,7 @@ export function describeImpostor(listed: AgentIdentity | undefined, card: AgentC
 export const HELD_BACK =
   "The registry holds it back: its card has become that of another agent, and its owner has not registered it again.";
 
-export function isHeldBack({ metadata }: RegistryEntry): boolean {
+export function isHeldBack({ metadata }: Pick<ListedAgent, "metadata">): boolean {
   return metadata?.heldBack === true;
 }
 

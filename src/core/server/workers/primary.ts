@@ -1,7 +1,7 @@
 /** The process that holds the ports: starts those that serve, and replaces one that ends. */
 
 import cluster, { type Worker } from "node:cluster";
-import type { Log } from "../../../core/model/ports.ts";
+import type { Log } from "../../model/ports.ts";
 import { mergeMetrics } from "./merge-metrics.ts";
 import { type FromWorker, type ToWorker, WORKER_VARIABLE } from "./messages.ts";
 

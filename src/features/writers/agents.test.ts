@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { AgentEvent } from "../engine/agent.ts";
-import type { JsonValue } from "../model/json.ts";
-import { BUILTIN_AGENTS } from "./builtin.ts";
-import { BUILTIN_NAMES } from "./builtin-names.ts";
-import { runToEnd, statesOf, textOfArtifact } from "./testing/turns.ts";
+import { BUILTIN_AGENTS } from "../../../test/support/builtin-agents.ts";
+import { runToEnd, statesOf, textOfArtifact } from "../../core/agents/testing/turns.ts";
+import type { AgentEvent } from "../../core/engine/agent.ts";
+import type { JsonValue } from "../../core/model/json.ts";
 
 const article = `Solar power turns sunlight into electricity. Panels on roofs feed homes and the grid.
 Prices of panels fell by nine tenths within ten years. Storage is now the harder question.
@@ -18,7 +17,7 @@ const dataOf = (events: readonly AgentEvent[]): unknown =>
     .flatMap((part) => ("data" in part ? [part.data] : []))[0];
 
 describe("built-in agents", () => {
-  it.each(BUILTIN_NAMES)("%s has a card worth reading", (name) => {
+  it.each(Object.keys(BUILTIN_AGENTS) as (keyof typeof BUILTIN_AGENTS)[])("%s has a card worth reading", (name) => {
     const { profile } = BUILTIN_AGENTS[name]();
     expect(profile.skills.length).toBeGreaterThan(0);
     expect(profile.description).not.toBe("");

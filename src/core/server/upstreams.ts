@@ -1,12 +1,10 @@
-import type { Agent } from "../../core/engine/agent.ts";
-import type { Loss } from "../../core/model/loss.ts";
-import type { Upstream } from "./upstream.ts";
-import type { UpstreamStatus } from "./upstream-health.ts";
-import { upstreamOf } from "./upstream-of.ts";
+import { type ServedUpstream, type UpstreamStatus, upstreamOf } from "../agents/upstream-of.ts";
+import type { Agent } from "../engine/agent.ts";
+import type { Loss } from "../model/loss.ts";
 
 /** Keeps the cards of remote agents up to date while they are served. */
 export class Upstreams {
-  readonly #started = new Map<string, Upstream>();
+  readonly #started = new Map<string, ServedUpstream>();
   readonly #reportLosses: (dialect: string, losses: readonly Loss[]) => void;
 
   constructor(

@@ -1,17 +1,10 @@
-import { taskIdOf } from "../../core/agents/child-task.ts";
-import { ProtocolError } from "../../core/model/errors.ts";
-import type { StreamEvent, TaskEvent, TaskStatusUpdate } from "../../core/model/event.ts";
-import { addArtifactUpdate, appendParts, type OpenArtifact } from "../../core/model/fold.ts";
-import { isPlainText, type Message, type Part } from "../../core/model/message.ts";
-import type { StreamFrame } from "../../core/model/operation.ts";
-import {
-  type Artifact,
-  isInterrupted,
-  isTerminal,
-  type Task,
-  type TaskStatus,
-  withParts,
-} from "../../core/model/task.ts";
+import { ProtocolError } from "../model/errors.ts";
+import type { StreamEvent, TaskEvent, TaskStatusUpdate } from "../model/event.ts";
+import { addArtifactUpdate, appendParts, type OpenArtifact } from "../model/fold.ts";
+import { isPlainText, type Message, type Part } from "../model/message.ts";
+import type { StreamFrame } from "../model/operation.ts";
+import { type Artifact, isInterrupted, isTerminal, type Task, type TaskStatus, withParts } from "../model/task.ts";
+import { taskIdOf } from "./child-task.ts";
 
 /** What an earlier run stored of the task. */
 export type StoredTask = Pick<Task, "artifacts" | "history" | "status">;

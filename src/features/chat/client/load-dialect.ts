@@ -1,0 +1,15 @@
+/** Calling in chat rooms, with all its networks: loaded only if it is used. */
+export async function loadChatDialect() {
+  const [address, binding, calls, { CHAT_PEER_CAN: can }, { DIALECT_NAME: name }, cards, { NETWORKS: networks }] =
+    await Promise.all([
+      import("../a2a-lite/address.ts"),
+      import("../a2a-lite/bind-channel.ts"),
+      import("../a2a-lite/call/calls.ts"),
+      import("../a2a-lite/call/can.ts"),
+      import("../a2a-lite/options.ts"),
+      import("../a2a-lite/read-card.ts"),
+      import("../networks/networks.ts"),
+    ]);
+  const { BINDING, VERSION } = cards;
+  return { ...address, ...binding, ...calls, can, name, networks, BINDING, VERSION };
+}
