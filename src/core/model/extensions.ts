@@ -50,7 +50,7 @@ export function readHops(metadata: JsonObject | undefined): Hops {
   if (!isCount(hops)) throw invalidParams(`${HOPS_FIELD}.hops`, "must be a number of calls");
   if (!isStringList(ancestors)) throw invalidParams(`${HOPS_FIELD}.ancestors`, "must be a list of strings");
   if (root !== undefined && typeof root !== "string") throw invalidParams(`${HOPS_FIELD}.root`, "must be a string");
-  return { hops, ancestors, ...(root !== undefined && { root }) };
+  return { hops, ancestors, root };
 }
 
 /**
@@ -99,7 +99,7 @@ export function withHops(metadata: JsonObject | undefined, hops: Hops, now: numb
 
 /** As another process receives them. */
 export function encodeHops({ hops, ancestors, root, deadline }: Hops, now: number): JsonObject {
-  const came = { hops, ancestors, ...(root !== undefined && { root }) };
+  const came = { hops, ancestors, root };
   if (deadline === undefined) return came;
   return { ...came, remainingMs: Math.max(0, Math.ceil(deadline - now)) };
 }

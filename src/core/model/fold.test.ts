@@ -269,6 +269,24 @@ test("a member that is undefined takes up nothing", () => {
   expect(jsonSize({ a: undefined, b: [{ c: undefined, d: 1 }] })).toBe(jsonSize({ b: [{ d: 1 }] }));
 });
 
+test("a later chunk of an artifact keeps what it does not mention, also as undefined", () => {
+  const folded = begun();
+  const chunk = (number: number, append: boolean, about: object) =>
+    folded.apply(
+      LogEntry.of(number, {
+        artifactUpdate: {
+          taskId: ID,
+          contextId: CONTEXT,
+          append,
+          artifact: { artifactId: "a", parts: [{ text: "x" }], ...about },
+        },
+      }),
+    );
+  chunk(2, false, { name: "n", metadata: { kept: true } });
+  chunk(3, true, { name: undefined, metadata: undefined, description: "d" });
+  expect(folded.toTask().artifacts).toMatchObject([{ name: "n", description: "d", metadata: { kept: true } }]);
+});
+
 test("a task keeps the usage that a status reports, and no other metadata of it", () => {
   const folded = begun();
   const usage = (tokens: number) => ({ [EXTENSIONS.usage]: { tokens } });

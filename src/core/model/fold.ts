@@ -133,9 +133,9 @@ export class TaskFold {
       id: this.#id,
       contextId: this.#contextId,
       status: this.status,
-      ...(artifacts && this.#artifacts !== undefined ? { artifacts: toArtifacts(this.#artifacts) } : undefined),
-      ...(history.length > 0 ? { history } : undefined),
-      ...(this.#metadata === undefined ? undefined : { metadata: this.#metadata }),
+      artifacts: artifacts && this.#artifacts !== undefined ? toArtifacts(this.#artifacts) : undefined,
+      history: history.length > 0 ? history : undefined,
+      metadata: this.#metadata,
     };
   }
 
@@ -200,8 +200,13 @@ function mergeDescription(known: OpenArtifact["artifact"], chunk: Artifact): Ope
   const { name, description, metadata, extensions } = chunk;
   const renamed = name !== undefined && name !== known.name;
   if (!renamed && description === undefined && metadata === undefined && extensions === undefined) return undefined;
-  const { parts: _parts, ...mentioned } = chunk;
-  return { ...known, ...mentioned };
+  return {
+    ...known,
+    name: name ?? known.name,
+    description: description ?? known.description,
+    metadata: metadata ?? known.metadata,
+    extensions: extensions ?? known.extensions,
+  };
 }
 
 function takeLast<T>(items: readonly T[], count: number | undefined): readonly T[] {

@@ -119,7 +119,7 @@ export function createFetchExchanger(fetch: typeof globalThis.fetch, options: Ex
       method: call.method,
       headers: { ...call.headers },
       signal: controller.signal,
-      ...(call.body === undefined ? {} : { body: call.body }),
+      body: call.body,
     });
   }, options);
 }

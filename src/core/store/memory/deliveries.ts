@@ -124,7 +124,7 @@ export class Deliveries {
     const last = shown.at(-1);
     return {
       deliveries: shown.map(toStored),
-      ...(following.length > shown.length && last !== undefined ? { next: last.place } : undefined),
+      next: following.length > shown.length && last !== undefined ? last.place : undefined,
       scope: record.scope,
     };
   }
@@ -179,7 +179,7 @@ export class Deliveries {
       this.#keep(entry, { ...entry.state, holder: node, dueAt: now + ttlMs });
       claims.push(toClaim(entry));
     }
-    return { claims, ...(nextAt === Number.POSITIVE_INFINITY ? undefined : { nextInMs: nextAt - now }) };
+    return { claims, nextInMs: nextAt === Number.POSITIVE_INFINITY ? undefined : nextAt - now };
   }
 
   pending({ after = 0, limit, dead = false, taskId }: PendingDeliveryQuery): PendingDelivery[] {
@@ -270,8 +270,8 @@ function toPending({ place, record, delivery, state }: DeliveryEntry): PendingDe
     cursor,
     number: record.number,
     attempts,
-    ...(dueAt === undefined ? undefined : { dueAt }),
-    ...(lastError === undefined ? undefined : { lastError }),
-    ...(deadAt === undefined ? undefined : { deadAt }),
+    dueAt,
+    lastError,
+    deadAt,
   };
 }

@@ -146,12 +146,7 @@ export class TaskRecord {
     if (this.#compacted !== undefined) return selectParts(this.#compacted, history, artifacts);
     if (history <= 0 && !artifacts) {
       const metadata = this.#metadata();
-      return {
-        id: this.id,
-        contextId: this.contextId,
-        status: this.status,
-        ...(metadata === undefined ? undefined : { metadata }),
-      };
+      return { id: this.id, contextId: this.contextId, status: this.status, metadata };
     }
     return this.#folded().toTask({ historyLength: history, artifacts });
   }
@@ -200,8 +195,8 @@ function selectParts(task: Task, history: number, artifacts: boolean): Task {
   const newest = history <= 0 ? [] : allHistory.slice(-history);
   return {
     ...rest,
-    ...(artifacts && allArtifacts !== undefined ? { artifacts: allArtifacts } : undefined),
-    ...(newest.length > 0 ? { history: newest } : undefined),
+    artifacts: artifacts ? allArtifacts : undefined,
+    history: newest.length > 0 ? newest : undefined,
   };
 }
 

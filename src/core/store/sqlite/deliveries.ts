@@ -186,7 +186,7 @@ export class Deliveries {
     const last = shown.at(-1);
     return {
       deliveries: shown.map((row) => toDelivery(taskId, row)),
-      ...(rows.length > shown.length && last !== undefined ? { next: last.place } : undefined),
+      next: rows.length > shown.length && last !== undefined ? last.place : undefined,
       scope: this.#connection.scopeOf(task.scope),
     };
   }
@@ -202,7 +202,7 @@ export function toDelivery(taskId: string, row: DeliveryRow): StoredDelivery {
     id: fromText(row.id),
     route: fromText(row.route),
     address: fromText(row.address),
-    ...(secret === undefined ? undefined : { secret }),
+    secret,
     dialect: fromText(row.dialect),
     wants: row.wants === WANTS_CODES.outcome ? "outcome" : "events",
     taskId,

@@ -119,7 +119,7 @@ export class DeliveryOutbox {
     }
     const nextAt = this.#statements.next.get(toText(query.route), now)?.due_at;
     const claims = salvage(rows, (row) => this.#toClaim(row), this.#report);
-    return { claims, ...(nextAt === undefined ? undefined : { nextInMs: nextAt - now }) };
+    return { claims, nextInMs: nextAt === undefined ? undefined : nextAt - now };
   }
 
   readonly #report = ({ place }: { readonly place: number }, error: unknown): void =>
@@ -184,9 +184,9 @@ export class DeliveryOutbox {
       cursor: row.cursor,
       number: row.number,
       attempts: row.attempts,
-      ...(row.due_at === null ? undefined : { dueAt: row.due_at }),
-      ...(row.last_error === null ? undefined : { lastError: fromText(row.last_error) }),
-      ...(row.dead_at === null ? undefined : { deadAt: row.dead_at }),
+      dueAt: row.due_at ?? undefined,
+      lastError: row.last_error === null ? undefined : fromText(row.last_error),
+      deadAt: row.dead_at ?? undefined,
     });
     return salvage(rows, toPending, this.#report);
   }

@@ -165,9 +165,9 @@ export class Reader {
       id: row.id,
       contextId: row.contextId,
       status,
-      ...(kept === undefined ? undefined : { artifacts: decodeJson(kept.body) as Artifact[] }),
-      ...(messages.length > 0 ? { history: messages } : undefined),
-      ...(row.metadata === undefined ? undefined : { metadata: parseJson(row.metadata) as JsonObject }),
+      artifacts: kept === undefined ? undefined : (decodeJson(kept.body) as Artifact[]),
+      history: messages.length > 0 ? messages : undefined,
+      metadata: row.metadata === undefined ? undefined : (parseJson(row.metadata) as JsonObject),
     };
   }
 
