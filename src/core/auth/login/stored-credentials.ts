@@ -105,7 +105,7 @@ export function createStoredProvider(options: StoredProviderOptions): Credential
     async queryFor() {
       return toRequestParameters(current()).query;
     },
-    ...(onUnauthorized === undefined ? {} : { onUnauthorized }),
+    onUnauthorized,
   };
 }
 
@@ -209,10 +209,10 @@ function readOAuth(value: JsonObject): OAuthCredential | undefined {
     client,
     scopes: stringsIn(value.scopes),
     accessToken,
-    ...(isNonEmptyString(revocationEndpoint) ? { revocationEndpoint } : {}),
-    ...(isNonEmptyString(resource) ? { resource } : {}),
-    ...(typeof expiresAt === "number" && Number.isFinite(expiresAt) ? { expiresAt } : {}),
-    ...(isNonEmptyString(refreshToken) ? { refreshToken } : {}),
+    revocationEndpoint: isNonEmptyString(revocationEndpoint) ? revocationEndpoint : undefined,
+    resource: isNonEmptyString(resource) ? resource : undefined,
+    expiresAt: typeof expiresAt === "number" && Number.isFinite(expiresAt) ? expiresAt : undefined,
+    refreshToken: isNonEmptyString(refreshToken) ? refreshToken : undefined,
   };
 }
 
@@ -220,7 +220,7 @@ function readClient(value: unknown): OAuthClient | undefined {
   if (!isObject(value) || !isNonEmptyString(value.id)) return undefined;
   const { id, method, secret } = value;
   if (method !== "basic" && method !== "post" && method !== "none") return undefined;
-  return { id, method, ...(isNonEmptyString(secret) ? { secret } : {}) };
+  return { id, method, secret: isNonEmptyString(secret) ? secret : undefined };
 }
 
 function isNonEmptyString(value: unknown): value is string {

@@ -88,7 +88,7 @@ export function parsePublicKeys(text: string, where: string): readonly PublicJwk
 function toJwkFromPem(text: string): PublicJwk {
   const key = createPublicKey(text);
   const alg = algorithmOf(key);
-  return { ...exportJwk(key), ...(alg && { alg }) };
+  return { ...exportJwk(key), alg };
 }
 
 function exportJwk(key: KeyObject): { readonly [member: string]: string; readonly kty: string } {
@@ -151,7 +151,7 @@ export async function loadSigningKey(options: SigningKeyOptions): Promise<Signin
   if (options.alg !== undefined && options.alg !== alg) {
     throw new KeyError(`The key in ${keyFile} is made for ${alg}, not for ${options.alg}.`);
   }
-  return { kid, alg, privateKey, ...(jku === undefined ? {} : { jku }) };
+  return { kid, alg, privateKey, jku };
 }
 
 function parsePrivateKey(text: string, where: string): KeyObject {

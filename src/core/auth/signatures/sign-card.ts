@@ -125,7 +125,7 @@ export function signCard(document: JsonObject, key: SigningKey): readonly AgentC
 }
 
 function signText(payload: string, { alg, jku, kid, privateKey }: SigningKey): AgentCardSignature {
-  const header = { alg, kid, typ: "JOSE", ...(jku === undefined ? {} : { jku }) };
+  const header = { alg, kid, typ: "JOSE", jku };
   const protectedHeader = base64url(JSON.stringify(header));
   const input = Buffer.from(`${protectedHeader}.${base64url(payload)}`);
   return { protected: protectedHeader, signature: SIGN[alg](input, privateKey).toString("base64url") };

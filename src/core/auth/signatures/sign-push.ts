@@ -107,7 +107,7 @@ export async function findPushTokenProblem(token: string, expected: PushTokenExp
     const { jwtVerify } = await jose();
     const { payload } = await jwtVerify(token, expected.keys, {
       audience: expected.audience,
-      ...(expected.issuer === undefined ? undefined : { issuer: expected.issuer }),
+      issuer: expected.issuer,
       algorithms: [...SIGNING_ALGORITHMS],
       currentDate: new Date(expected.now),
       requiredClaims: ["iat", "exp", "jti", "taskId", "request_body_sha256"],

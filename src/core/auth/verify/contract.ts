@@ -73,5 +73,5 @@ export function isOwnerName(value: unknown): value is string {
 }
 
 export function toCaller(owner: string, scopes: readonly string[] | undefined): Caller {
-  return { owner, authenticated: true, ...(scopes !== undefined && { scopes }) };
+  return { owner, authenticated: true, scopes };
 }

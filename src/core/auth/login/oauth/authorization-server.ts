@@ -78,8 +78,8 @@ function endpointsOf({ authorizationUrl, deviceAuthorizationUrl, tokenUrl }: OAu
   return {
     issuer: new URL(tokenUrl).origin,
     token_endpoint: tokenUrl,
-    ...(authorizationUrl === undefined ? {} : { authorization_endpoint: authorizationUrl }),
-    ...(deviceAuthorizationUrl === undefined ? {} : { device_authorization_endpoint: deviceAuthorizationUrl }),
+    authorization_endpoint: authorizationUrl,
+    device_authorization_endpoint: deviceAuthorizationUrl,
   };
 }
 
@@ -91,7 +91,7 @@ async function discover(url: string, openId: boolean, options: ServerOptions): P
       algorithm: openId ? "oidc" : "oauth2",
       timeout: TIMEOUT_SECONDS,
       [customFetch]: boundedFetch(options.fetch),
-      ...(options.allowLoopback ? { execute: [allowInsecureRequests] } : {}),
+      execute: options.allowLoopback ? [allowInsecureRequests] : undefined,
     });
     const { supportsPKCE: _, ...metadata } = configuration.serverMetadata();
     found = metadata;
@@ -156,8 +156,8 @@ function boundedFetch(fetch: typeof globalThis.fetch): CustomFetch {
       headers,
       method,
       redirect,
-      ...(body === undefined || body === null ? {} : { body }),
-      ...(signal === undefined ? {} : { signal }),
+      body: body ?? undefined,
+      signal,
     }).catch((error: unknown) => {
       if (!(error instanceof GuardedFetchError) || error.code !== "forbidden-target") throw error;
       const { host } = new URL(url);

@@ -42,9 +42,9 @@ export function toCredential(
     grant,
     issuer,
     tokenEndpoint,
-    ...(revocationEndpoint === undefined ? {} : { revocationEndpoint }),
+    revocationEndpoint,
     client: request.client,
-    ...(request.resource === undefined ? {} : { resource: request.resource }),
+    resource: request.resource,
     ...tokensOf(answer, request.scopes, request.now()),
   };
 }
@@ -56,8 +56,8 @@ function tokensOf(answer: TokenEndpointResponse, asked: readonly string[], now: 
   return {
     accessToken,
     scopes: scope === undefined ? asked : scope.split(" ").filter((one) => one !== ""),
-    ...(expiresIn === undefined ? {} : { expiresAt: now + expiresIn * 1000 }),
-    ...(refreshToken === undefined ? {} : { refreshToken }),
+    expiresAt: expiresIn === undefined ? undefined : now + expiresIn * 1000,
+    refreshToken,
   };
 }
 
@@ -89,7 +89,8 @@ export async function renew(
       : await refreshTokenGrant(configuration, refreshToken, resource === undefined ? {} : { resource });
   const { expiresAt: _, ...kept } = credential;
   // A server that does not rotate refresh tokens sends none: the old one stays good.
-  return { ...kept, ...tokensOf(answer, scopes, now()) };
+  const tokens = tokensOf(answer, scopes, now());
+  return { ...kept, ...tokens, refreshToken: tokens.refreshToken ?? refreshToken };
 }
 
 /** Revokes the tokens; false where the server has no revocation endpoint. */
@@ -117,6 +118,6 @@ function serverOf({ issuer, revocationEndpoint, tokenEndpoint }: OAuthCredential
     token_endpoint: tokenEndpoint,
     // An ID token that comes with a renewal is not used for anything, so that its signature may be of any kind.
     id_token_signing_alg_values_supported: [...TOKEN_ALGORITHMS],
-    ...(revocationEndpoint === undefined ? {} : { revocation_endpoint: revocationEndpoint }),
+    revocation_endpoint: revocationEndpoint,
   };
 }
