@@ -4,7 +4,6 @@ import type { Signal } from "../model/abort.ts";
 import type { Caller } from "../model/caller.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { StreamEvent, TaskEvent } from "../model/event.ts";
-import { omitUndefined } from "../model/json.ts";
 import type { Message, Part } from "../model/message.ts";
 import type {
   CallContext,
@@ -140,7 +139,7 @@ export class ChildTask {
     if (canBeQueried(this.#peer) && !recognized) {
       const { messageId, taskId } = message;
       // An answer may still be lost: then the task asks again.
-      await this.#remember({ message: messageId, ...(taskId === undefined ? undefined : { task: taskId }) });
+      await this.#remember({ message: messageId, task: taskId });
     }
     const call = this.#callOf(signal);
     const isReadable = this.#peer.isLocal === true || !hasStoredFile(message.parts);
@@ -164,7 +163,7 @@ export class ChildTask {
     this.#continues = (await this.waiting()) !== undefined;
     const call = this.#callOf(signal);
     try {
-      return await this.#peer.dispatch({ kind: "subscribe", id, ...omitUndefined({ after, known }) }, call);
+      return await this.#peer.dispatch({ kind: "subscribe", id, after, known }, call);
     } catch (error) {
       if (!ProtocolError.is(error) || this.#peer.can?.operations.get !== true) throw error;
       // Whatever the reason: the task has ended, can only be read, or is lost.
@@ -255,11 +254,7 @@ export class ChildTask {
   /** `number` is set if the frame was translated to nothing. */
   async #writeMemory({ changesWaiting, id, isNew }: MemoryChange, number: number | undefined): Promise<void> {
     if (isNew) {
-      await this.#remember({
-        message: this.#message,
-        task: id,
-        ...(number === undefined ? undefined : { number }),
-      });
+      await this.#remember({ message: this.#message, task: id, number });
     }
     if (!changesWaiting) return;
     const { memory } = this.#options.turn;

@@ -167,11 +167,11 @@ function profileOf(definition: AgentDefinition): AgentProfile {
     outputModes: definition.outputModes ?? DEFAULT_MODES,
     streaming: definition.streaming ?? true,
     extensions: definition.extensions ?? [],
-    ...(definition.repeatTextInStatus === true && { repeatTextInStatus: true }),
-    ...(provider && { provider }),
-    ...(documentationUrl && { documentationUrl }),
-    ...(iconUrl && { iconUrl }),
-    ...(extended && { extended: toExtended(extended) }),
+    repeatTextInStatus: definition.repeatTextInStatus === true || undefined,
+    provider,
+    documentationUrl: documentationUrl || undefined,
+    iconUrl: iconUrl || undefined,
+    extended: extended && toExtended(extended),
   };
 }
 

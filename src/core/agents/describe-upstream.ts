@@ -56,9 +56,9 @@ function toSkill(skill: AgentSkill): readonly SkillDefinition[] {
       name,
       description: shorten(skill.description, MAX_TEXT_LENGTH) || name,
       tags: shortenAll(skill.tags, MAX_NAME_LENGTH),
-      ...(skill.examples !== undefined && { examples: shortenAll(skill.examples, MAX_TEXT_LENGTH) }),
-      ...(inputModes !== undefined && { inputModes }),
-      ...(outputModes !== undefined && { outputModes }),
+      examples: skill.examples === undefined ? undefined : shortenAll(skill.examples, MAX_TEXT_LENGTH),
+      inputModes,
+      outputModes,
     },
   ];
 }

@@ -145,7 +145,7 @@ class Forwarding {
     return this.#child.read(frames, (event, isStale, number) => {
       if (isStale) return [];
       if (this.#changes === undefined) return this.#translate(event, number);
-      const frame = { event, json: "", ...(number !== undefined && { number }) };
+      const frame = { event, json: "", number };
       return this.#changes
         .apply([frame])
         .flatMap((change) => ("message" in change.event ? [] : this.#translate(change.event, change.number)));
@@ -262,8 +262,8 @@ class Forwarding {
       ...(waiting === undefined
         ? { message: outgoing, chosenId: this.#chosenId() }
         : { message: { ...outgoing, taskId: waiting } }),
-      ...(acceptedOutputModes.length === 0 ? undefined : { configuration: { acceptedOutputModes } }),
-      ...(metadata === undefined ? undefined : { metadata }),
+      configuration: acceptedOutputModes.length === 0 ? undefined : { acceptedOutputModes },
+      metadata,
     };
   }
 }
@@ -291,9 +291,5 @@ export function failed(text: string): AgentEvent {
 
 /** Without ids and references, which belong to the peer. */
 function toDraft({ extensions, metadata, parts }: Message): MessageDraft {
-  return {
-    parts,
-    ...(metadata === undefined ? undefined : { metadata }),
-    ...(extensions === undefined ? undefined : { extensions }),
-  };
+  return { parts, metadata, extensions };
 }

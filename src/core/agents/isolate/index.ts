@@ -34,9 +34,7 @@ export async function createIsolatedAgent(options: ThreadOptions, maxThreads?: n
     concurrency: limit,
     timeoutMs,
     run: (turn) => runIsolated(threads, turn),
-    ...(receivesDropped && {
-      dropped: (task) => threads.use((thread) => thread.dropped(task)),
-    }),
+    dropped: receivesDropped ? (task) => threads.use((thread) => thread.dropped(task)) : undefined,
   };
 }
 

@@ -170,7 +170,7 @@ async function* readEvents(
         if (written > maxOutput) return "too-long";
         yield {
           artifact: { artifactId: OUTPUT_ARTIFACT, name: OUTPUT_ARTIFACT, parts: [{ text: line.text }] },
-          ...(append && { append: true }),
+          append: append || undefined,
         };
       }
     }
@@ -183,7 +183,7 @@ async function* readEvents(
 
 function toAgentEvent(turn: AgentTurn, event: Exclude<OutputEvent, { kind: "message" }>): AgentEvent {
   if (event.kind === "artifact") return turn.artifact(event.options);
-  return { status: event.state, ...(event.message && { message: event.message }) };
+  return { status: event.state, message: event.message };
 }
 
 function inputOf(turn: AgentTurn, format: "text" | "json"): string {
