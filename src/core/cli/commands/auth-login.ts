@@ -108,7 +108,7 @@ export function authLogin(output: Output, flags: AuthLoginFlags): Promise<void> 
     const origins = flags.credentialOrigin === undefined ? [] : credentialOrigin;
     const stored = await openVault(output).update(agent, (current) => ({
       agent,
-      ...((flags.share ?? current.shared) && { shared: true }),
+      shared: (flags.share ?? current.shared) ? true : undefined,
       origins: [...new Set([...current.origins, ...origins])],
       schemes: { ...current.schemes, ...Object.fromEntries(obtained) },
     }));

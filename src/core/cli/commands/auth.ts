@@ -44,7 +44,7 @@ export function toCredentialView(
     issuer,
     clientId: client.id,
     scopes,
-    ...(expiresAt === undefined ? {} : { expiresAt: new Date(expiresAt).toISOString() }),
+    expiresAt: expiresAt === undefined ? undefined : new Date(expiresAt).toISOString(),
   };
 }
 

@@ -9,7 +9,7 @@ import { ConnectionError } from "../../client/errors.ts";
 import type { ChosenInterface } from "../../client/options.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
-import { type JsonObject, type JsonValue, omitUndefined } from "../../model/json.ts";
+import type { JsonObject, JsonValue } from "../../model/json.ts";
 import { canParseUrl } from "../../model/url.ts";
 import { CommandError, CommandExit, EXIT, usageError } from "../errors.ts";
 import { ifGiven, readChoice } from "../flag-values.ts";
@@ -89,7 +89,7 @@ async function describeSelectedInterface(session: Session, card: AgentCard): Pro
 }
 
 function describeChosen({ binding, tenant, url, version }: ChosenInterface): string {
-  return describeInterface({ protocolBinding: binding, protocolVersion: version, url, ...omitUndefined({ tenant }) });
+  return describeInterface({ protocolBinding: binding, protocolVersion: version, url, tenant });
 }
 
 /** Exits with 0 only if a trusted key signed the card. */
@@ -124,7 +124,7 @@ export async function cardSign(output: Output, file: string, flags: CardSignFlag
     throw usageError("--jku must be an https URL: verifiers accept no other.");
   }
   const document = await readCard(file);
-  const key = await loadSigningKey({ keyFile: flags.key, kid: flags.kid, ...omitUndefined({ alg, jku: flags.jku }) });
+  const key = await loadSigningKey({ keyFile: flags.key, kid: flags.kid, alg, jku: flags.jku });
   const form = toSignedForm(document);
   if (form === undefined) throw new CommandError("A2ACLI_ERR_CARD_INVALID", `${file} holds no card of A2A 1.0.`);
   const unsigned = Object.keys(document).filter(

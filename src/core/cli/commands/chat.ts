@@ -1,7 +1,6 @@
 import { createInterface, type Interface } from "node:readline";
 import type { ClientEvent, RemoteAgent } from "../../client/options.ts";
 import { formatDuration } from "../../model/duration.ts";
-import { omitUndefined } from "../../model/json.ts";
 import { MAX_TIMER_MS } from "../../model/ports.ts";
 import { isInterrupted } from "../../model/task.ts";
 import { CommandError, toFailure, usageError } from "../errors.ts";
@@ -177,8 +176,8 @@ async function* streamAnswer(
   signal: AbortSignal,
 ): AsyncGenerator<ClientEvent> {
   const { agent, contextId, session, taskId } = conversation;
-  const message = { parts: [{ text }], ...omitUndefined({ contextId, taskId }) };
-  const request = { message, ...omitUndefined({ metadata: session.settings.metadata }) };
+  const message = { parts: [{ text }], contextId, taskId };
+  const request = { message, metadata: session.settings.metadata };
   if (agent.card.capabilities.streaming === true) yield* agent.stream(request, { signal });
   else yield { event: await agent.send(request, { signal }) };
 }

@@ -2,7 +2,6 @@
 
 import type { RemoteAgent } from "../../client/options.ts";
 import { ProtocolError } from "../../model/errors.ts";
-import { omitUndefined } from "../../model/json.ts";
 import type { TaskPushNotificationConfig } from "../../model/operation.ts";
 import { usageError } from "../errors.ts";
 import { readHttpUrl } from "../flag-values.ts";
@@ -39,7 +38,7 @@ export function pushConfigList(output: Output, taskId: string, flags: ClientFlag
   return withPushAgent(output, flags, async (session, agent) => {
     const configs: TaskPushNotificationConfig[] = [];
     for (let pageToken: string | undefined; pageToken !== ""; ) {
-      const page = await agent.listPushConfigs(taskId, omitUndefined({ pageToken }));
+      const page = await agent.listPushConfigs(taskId, { pageToken });
       configs.push(...page.configs);
       pageToken = page.nextPageToken;
     }
@@ -84,8 +83,9 @@ function readConfig(output: Output, flags: PushConfigCreateFlags): TaskPushNotif
   readHttpUrl("--url", flags.url);
   return {
     url: flags.url,
-    ...omitUndefined({ id, token }),
-    ...(scheme === undefined ? {} : { authentication: { scheme, ...omitUndefined({ credentials }) } }),
+    id,
+    token,
+    authentication: scheme === undefined ? undefined : { scheme, credentials },
   };
 }
 

@@ -1,5 +1,4 @@
 import { hostname, userInfo } from "node:os";
-import { omitUndefined } from "../../model/json.ts";
 import { type LogFields, NO_METER } from "../../model/ports.ts";
 import { canParseUrl } from "../../model/url.ts";
 import { AuditLog, type AuditOptions, type Operator, toRedeliveryRecord } from "../../server/audit/audit-log.ts";
@@ -26,7 +25,7 @@ const PAGE_SIZE = 500;
 
 export async function pushDeliveries(output: Output, flags: PushDeliveriesFlags): Promise<void> {
   await withStore(flags, "inspect", async (store) => {
-    const which = { dead: flags.dead === true, ...omitUndefined({ taskId: flags.task }) };
+    const which = { dead: flags.dead === true, taskId: flags.task };
     const shown: object[] = [];
     for (let after = 0; ; ) {
       const page = await store.pendingDeliveries({ ...which, after, limit: PAGE_SIZE });
@@ -55,7 +54,7 @@ export async function pushRedeliver(
   const from = ifGiven(flags.from, (text) => readInteger("--from", text, 1, Number.MAX_SAFE_INTEGER));
   await withStore(flags, "repair", async (store, config) => {
     const audit = await openAudit(output, config?.audit);
-    const due = await store.redeliver(omitUndefined({ taskId: task, deliveryId: flags.id, from }));
+    const due = await store.redeliver({ taskId: task, deliveryId: flags.id, from });
     for (const redelivered of due) audit?.record(toRedeliveryRecord(redelivered, currentOperator(), from));
     await audit?.close();
     const count = due.length;
@@ -110,7 +109,8 @@ function toJson(delivery: PendingDelivery): object {
     owner: scope.owner,
     ...(route === WEBHOOK_ROUTE ? { url: withoutQuery(address) } : { address }),
     undelivered: rest.number - rest.cursor,
-    ...omitUndefined({ dueAt: timeOf(dueAt), deadAt: timeOf(deadAt) }),
+    dueAt: timeOf(dueAt),
+    deadAt: timeOf(deadAt),
   };
 }
 

@@ -12,7 +12,7 @@ import {
   type PushKeys,
   verifyPushSignature,
 } from "../../auth/signatures/sign-push.ts";
-import { isObject, omitUndefined } from "../../model/json.ts";
+import { isObject } from "../../model/json.ts";
 import { CommandError } from "../errors.ts";
 import { ifGiven, readHttpUrl, readNumber, readPort } from "../flag-values.ts";
 import { type Output, printJson } from "../output.ts";
@@ -147,7 +147,7 @@ async function runChecks(
   }
   if (keys !== undefined) {
     const given = firstValue(headers[PUSH_TOKEN_HEADER]) ?? bearerOf(headers.authorization);
-    const expected = { keys, audience, body, now: now(), ...omitUndefined({ issuer }) };
+    const expected = { keys, audience, body, now: now(), issuer };
     checks.jwt = given === undefined ? "absent" : ((await findPushTokenProblem(given, expected)) ?? "valid");
   }
   return checks;
@@ -228,7 +228,7 @@ export async function pushInbox(output: Output, flags: PushInboxFlags): Promise<
     ...readChecks(flags),
     host: flags.host,
     port,
-    ...omitUndefined({ origin }),
+    origin,
     fail,
     random: Math.random,
     now: Date.now,
@@ -252,7 +252,7 @@ export async function pushInbox(output: Output, flags: PushInboxFlags): Promise<
 function readChecks({ token, jwks, issuer }: PushInboxFlags): InboxChecks {
   const secret = process.env[SECRET_VARIABLE] || undefined;
   const keys = ifGiven(jwks, (url) => createRemotePushKeys(readHttpUrl("--jwks", url)));
-  return omitUndefined({ token, secret, keys, issuer });
+  return { token, secret, keys, issuer };
 }
 
 function renderNotification({ arrival, event, task, what, checks, answer, path }: ReceivedNotification): string {

@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import type { RemoteAgent } from "../../client/options.ts";
 import { withAnswer } from "../../model/answer.ts";
 import { ProtocolError } from "../../model/errors.ts";
-import { omitUndefined } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import type { SendOutcome } from "../../model/operation.ts";
 import { MAX_TIMER_MS } from "../../model/ports.ts";
@@ -35,14 +34,14 @@ export function send(output: Output, args: readonly string[], flags: SendFlags):
     const input = { isTerminal: process.stdin.isTTY === true, read: readStandardInput };
     const parts = await readParts(args, flags.parts ?? [], input);
     const { contextId, metadata, taskId } = settings;
-    const ids = omitUndefined({ contextId, taskId });
+    const ids = { contextId, taskId };
     const message: Message = { messageId: randomUUID(), role: "ROLE_USER", parts, ...ids };
     const agent = await openAgent(session);
     if (settings.verbose && settings.output === "text") output.write(renderMessage(message, true));
     const request: SendRequest = {
       message,
-      ...omitUndefined({ metadata }),
-      ...(flags.acceptedOutput === undefined ? {} : { configuration: { acceptedOutputModes: flags.acceptedOutput } }),
+      metadata,
+      configuration: flags.acceptedOutput === undefined ? undefined : { acceptedOutputModes: flags.acceptedOutput },
     };
     if (settings.stream && !settings.async) await stream(session, agent, request);
     else
@@ -124,7 +123,7 @@ async function followQuietly(
     const task = await agent.get(outcome.task.id);
     // Not every agent keeps the messages of its work, which may be all of its answer.
     const isComplete = hasAnswer(task) || !hasAnswer(outcome.task);
-    return { task: isComplete ? task : { ...task, ...omitUndefined({ history: outcome.task.history }) } };
+    return { task: isComplete ? task : { ...task, history: outcome.task.history ?? task.history } };
   } catch {
     // The stream delivered everything; an agent that does not store finished tasks is not an error here.
     return outcome;

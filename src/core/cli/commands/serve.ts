@@ -3,7 +3,6 @@ import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { loadExtensions } from "../../extension/installed.ts";
 import { hasErrorCode } from "../../model/errors.ts";
-import { omitUndefined } from "../../model/json.ts";
 import type { DragomanConfig } from "../../server/config/index.ts";
 import type { DragomanServer } from "../../server/serve.ts";
 import { isSharedStore } from "../../store/open.ts";
@@ -29,7 +28,8 @@ export async function serve(output: Output, config: string | undefined, flags: S
   if (!existsSync(configFile)) throw missingConfigError(configFile);
   const overrides = {
     ...readAddress(flags),
-    ...omitUndefined({ store: ifGiven(flags.store, resolveStore), logLevel: flags.logLevel }),
+    store: ifGiven(flags.store, resolveStore),
+    logLevel: flags.logLevel,
     registerWith: (flags.register ?? []).map((url) => readHttpUrl("--register", url).href),
     pretty: output.stderrIsTerminal,
   };
@@ -109,7 +109,7 @@ interface Address {
 }
 
 function readAddress({ host, port, grpcPort }: Pick<ServeFlags, "host" | "port" | "grpcPort">): Address {
-  const common = omitUndefined({ host, port: ifGiven(port, (text) => readPort("--port", text)) });
+  const common = { host, port: ifGiven(port, (text) => readPort("--port", text)) };
   if (grpcPort === undefined) return common;
   return grpcPort === "off"
     ? { ...common, grpc: false }

@@ -1,7 +1,6 @@
 import type { RemoteAgent } from "../../client/options.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { StreamEvent } from "../../model/event.ts";
-import { omitUndefined } from "../../model/json.ts";
 import type { ListInput } from "../../model/operation.ts";
 import { TASK_STATES, type Task, type TaskState } from "../../model/task.ts";
 import { usageError } from "../errors.ts";
@@ -24,7 +23,7 @@ export function taskGet(output: Output, id: string | undefined, flags: TaskGetFl
   return withSession(flags, output, async (session) => {
     const taskId = requireTaskId(session, id);
     const historyLength = ifGiven(flags.history, (text) => readInteger("--history", text));
-    const options = omitUndefined({ historyLength });
+    const options = { historyLength };
     const agent = await openAgent(session);
     const { wait } = session.settings;
     if (wait) session.progress.start({ agent: agent.card.name });
@@ -128,7 +127,7 @@ function createTaskPrinter(
 function readQuery({ settings }: Session, flags: TaskListFlags): ListInput {
   if (flags.all === true && flags.pageToken !== undefined)
     throw usageError("--all and --page-token are mutually exclusive.");
-  return omitUndefined({
+  return {
     contextId: settings.contextId,
     status: ifGiven(flags.status, readState),
     pageSize: ifGiven(flags.pageSize, (text) => readInteger("--page-size", text, 1, 100)),
@@ -136,7 +135,7 @@ function readQuery({ settings }: Session, flags: TaskListFlags): ListInput {
     historyLength: ifGiven(flags.history, (text) => readInteger("--history", text)),
     statusTimestampAfter: ifGiven(flags.since, readTime),
     includeArtifacts: flags.includeArtifacts,
-  });
+  };
 }
 
 /** Accepts `working`, `input-required` and `TASK_STATE_WORKING`. */
@@ -157,7 +156,7 @@ export function taskCancel(output: Output, id: string | undefined, flags: Client
   return withSession(flags, output, async (session) => {
     const taskId = requireTaskId(session, id);
     const agent = await openAgent(session);
-    const task = await agent.cancel(taskId, omitUndefined({ metadata: session.settings.metadata }));
+    const task = await agent.cancel(taskId, { metadata: session.settings.metadata });
     reportTask(session, task, false, "TASK_STATE_CANCELED");
   });
 }
@@ -178,7 +177,7 @@ export function taskSubscribe(output: Output, id: string | undefined, flags: Tas
     const renderer = new StreamRenderer(output, settings.verbose);
     session.progress.start({ agent: agent.card.name, eventsAreShown: settings.output === "text" || settings.stream });
     try {
-      const events = subscribeToTask(session, agent, taskId, omitUndefined({ after }));
+      const events = subscribeToTask(session, agent, taskId, { after });
       const outcome = await follow(session, agent, events, {
         resumesTask: false,
         throughAuthorisation: true,

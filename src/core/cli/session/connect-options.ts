@@ -5,7 +5,6 @@ import { parsePublicKeys } from "../../auth/signatures/keys.ts";
 import type { CardOptions, ExchangeTrace } from "../../client/options.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { EXTENSIONS } from "../../model/extensions.ts";
-import { omitUndefined } from "../../model/json.ts";
 import { RPC_CODES } from "../../wire/rpc.ts";
 import { usageError } from "../errors.ts";
 import { ifGiven } from "../flag-values.ts";
@@ -42,11 +41,7 @@ type TrustOptions = Pick<CardOptions, "signatures" | "cardKeys" | "jkuOrigins">;
 /** The settings about signatures, with the keys read from their files. */
 export async function readTrustOptions({ cardKey, jkuOrigin, signatures }: Settings): Promise<TrustOptions> {
   const files = await Promise.all(cardKey.map(readPublicKeys));
-  return {
-    cardKeys: files.flat(),
-    jkuOrigins: jkuOrigin,
-    ...(signatures === undefined ? {} : { signatures }),
-  };
+  return { cardKeys: files.flat(), jkuOrigins: jkuOrigin, signatures };
 }
 
 async function readPublicKeys(file: string) {
@@ -75,7 +70,7 @@ export async function readTlsOptions({
     ifGiven(clientCert, (file) => readPem(file, "--client-cert")),
   ]);
   const key = clientKey === undefined ? cert : await readPem(clientKey, "--client-key");
-  const options = omitUndefined({ ca, cert, key });
+  const options = { ca, cert, key };
   const problem = findTlsProblem(options);
   if (problem !== undefined) throw usageError(problem);
   return options;

@@ -172,8 +172,8 @@ export class StreamedTask {
     const artifacts = [...this.#artifacts.values()].map(({ artifact, parts }) => ({ ...artifact, parts: [...parts] }));
     return {
       ...this.#task,
-      ...(artifacts.length > 0 && { artifacts }),
-      ...(this.#history.length > 0 && { history: this.#history }),
+      artifacts: artifacts.length > 0 ? artifacts : undefined,
+      history: this.#history.length > 0 ? this.#history : undefined,
     };
   }
 

@@ -79,7 +79,7 @@ function isWebUrl(value: string): boolean {
 
 function urlPart(url: string, given: { mediaType: string } | undefined): Part {
   const filename = decodeName(basename(new URL(url).pathname));
-  return { url, ...(filename === "" ? undefined : { filename }), ...(given ?? inferMediaType(filename)) };
+  return { url, filename: filename || undefined, ...(given ?? inferMediaType(filename)) };
 }
 
 function decodeName(name: string): string {

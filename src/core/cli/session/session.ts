@@ -8,7 +8,6 @@ import { parseGrpcAddress } from "../../client/transport/grpc-channels.ts";
 import type { SessionParts } from "../../extension/contract.ts";
 import { installedExtensions } from "../../extension/installed.ts";
 import type { AgentCard } from "../../model/card.ts";
-import { omitUndefined } from "../../model/json.ts";
 import { canParseUrl, parseUrl } from "../../model/url.ts";
 import { isLoopback } from "../../wire/loopback.ts";
 import { CommandError, usageError } from "../errors.ts";
@@ -137,13 +136,11 @@ export async function resolveCard(session: Session): Promise<FetchedCard> {
     return fetchCard(target, {
       signal: stop.signal,
       retry: { attempts: 2, baseMs: 200, capMs: 1000 },
-      ...omitUndefined({
-        credentials: stored?.provider,
-        version: settings.a2aVersion,
-        dialect: settings.dialect,
-        tls: session.tls,
-        onExchange: settings.debug ? createExchangeLog(output) : undefined,
-      }),
+      credentials: stored?.provider,
+      version: settings.a2aVersion,
+      dialect: settings.dialect,
+      tls: session.tls,
+      onExchange: settings.debug ? createExchangeLog(output) : undefined,
       ...(await readTrustOptions(settings)),
     });
   };
@@ -253,17 +250,15 @@ export async function connectTo(
       signal: stop.signal,
       onNotice: createNoticeHandler(session),
       credentialOrigins: allowedOrigins(settings, stored),
-      ...omitUndefined({
-        version: settings.a2aVersion,
-        dialect: settings.dialect,
-        tls: session.tls,
-        keys: settings.keys,
-        authCode: settings.authCode,
-        cardUrl: session.cardUrl,
-        credentials: stored?.provider,
-        fetch: createQueryFetch(session, interfaces, credentials.query),
-        onExchange: settings.debug ? createExchangeLog(output) : undefined,
-      }),
+      version: settings.a2aVersion,
+      dialect: settings.dialect,
+      tls: session.tls,
+      keys: settings.keys,
+      authCode: settings.authCode,
+      cardUrl: session.cardUrl,
+      credentials: stored?.provider,
+      fetch: createQueryFetch(session, interfaces, credentials.query),
+      onExchange: settings.debug ? createExchangeLog(output) : undefined,
     },
   );
   session.tasksCanBeRead = abilitiesOf(agent.interface.dialect)?.operations.get !== false;

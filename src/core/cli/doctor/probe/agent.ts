@@ -47,7 +47,7 @@ const MAX_CALL_MS = 10_000;
 
 export async function probeAgent(target: ProbeTarget, options: ProbeOptions): Promise<AgentReport> {
   const { agent, card, part, source } = target;
-  const about = { agent, ...(part !== undefined && { part }), source };
+  const about = { agent, part, source };
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.timeoutMs)]);
   const timeoutMs = Math.min(options.timeoutMs / 3, MAX_CALL_MS);
   const claims: Claim[] = [];
@@ -60,7 +60,7 @@ export async function probeAgent(target: ProbeTarget, options: ProbeOptions): Pr
   } catch (error) {
     claims.push({ claim: "card", ...findingOf(error) });
   }
-  return { ...about, ...(url !== undefined && { url }), status: statusOf(claims), claims };
+  return { ...about, url, status: statusOf(claims), claims };
 }
 
 type FoundCard = Pick<FetchedCard, "card"> & Partial<FetchedCard>;

@@ -60,9 +60,9 @@ export async function probeInterface(entry: AgentInterface, probe: InterfaceProb
     return {
       interface: answered,
       authentication: judgeRefusal(card, isRefused, second !== undefined && isRefused),
-      ...(streaming === true && { streaming: await show((agent) => probeStreaming(agent, unknown, notices)) }),
-      ...(pushNotifications === true && { push: await show((agent) => probePush(agent, unknown)) }),
-      ...(extendedAgentCard === true && { extendedCard: await probeExtendedCard(card, anonymous, authenticated) }),
+      streaming: streaming === true ? await show((agent) => probeStreaming(agent, unknown, notices)) : undefined,
+      push: pushNotifications === true ? await show((agent) => probePush(agent, unknown)) : undefined,
+      extendedCard: extendedAgentCard === true ? await probeExtendedCard(card, anonymous, authenticated) : undefined,
     };
   } catch (error) {
     return { interface: describeFailure(error) };
@@ -148,7 +148,7 @@ async function answersBlindly({ protocolBinding, protocolVersion, url }: AgentIn
   const headers = { "content-type": "application/json", accept: "application/json", "a2a-version": protocolVersion };
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: UNKNOWN_METHOD, params: {} });
   try {
-    const answer = await exchange({ method: "POST", url, headers, body, timeoutMs, ...(signal && { signal }) });
+    const answer = await exchange({ method: "POST", url, headers, body, timeoutMs, signal });
     const { code, message } = fieldsOf(fieldsOf(parseJson(await answer.text())).error);
     return code === -32001 || SAYS_NOT_FOUND.test(String(message));
   } catch {
