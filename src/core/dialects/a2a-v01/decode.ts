@@ -74,11 +74,11 @@ export function decodeRequest(
       case "stream":
         return readSend(kind, id, members, ids);
       case "get":
-        return omitUndefined({ kind, id, historyLength: members.count("historyLength") });
+        return { kind, id, historyLength: members.count("historyLength") };
       case "cancel":
-        return omitUndefined({ kind, id, metadata: members.struct("metadata") });
+        return { kind, id, metadata: members.struct("metadata") };
       case "subscribe":
-        return omitUndefined({ kind, id, after: parseLastEventId(lastEventId) });
+        return { kind, id, after: parseLastEventId(lastEventId) };
       case "push-create": {
         const read = (inner: Members) => readPushConfig(inner, id);
         const config = { ...members.requiredObject("pushNotificationConfig", read), taskId: id };
@@ -99,14 +99,14 @@ function readSend(
   const sessionId = members.text("sessionId");
   const message = members.requiredObject("message", (inner) => readMessage(inner, FORM, ids.message));
   if (sessionId !== undefined) message.contextId = sessionId;
-  return omitUndefined({
+  return {
     kind,
     message,
     chosenId,
     alwaysTask: true as const,
     configuration: readConfiguration(members, chosenId),
     metadata: members.struct("metadata"),
-  });
+  };
 }
 
 /** Undefined if every member is at its default. */

@@ -1,6 +1,6 @@
 /** Parts. 0.3 distinguishes them by `kind`, the model by the member they have. */
 
-import { isObject, type JsonObject, type JsonValue, omitUndefined } from "../../model/json.ts";
+import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 import type { DataPart, Part, TextPart } from "../../model/message.ts";
 import type { Members } from "../shared/json-members.ts";
 import { readFile } from "../shared/legacy/decode.ts";
@@ -89,8 +89,8 @@ export function fromProtoPart({ text, file, data, metadata }: ProtoTypes["Part"]
   if (file === undefined) return withData(data?.data ?? {}, metadata);
   const { fileWithUri, fileWithBytes, mimeType: mediaType, name: filename } = file;
   return fileWithBytes === undefined
-    ? omitUndefined({ url: fileWithUri as string, metadata, filename, mediaType })
-    : omitUndefined({ raw: fileWithBytes, metadata, filename, mediaType });
+    ? { url: fileWithUri as string, metadata, filename, mediaType }
+    : { raw: fileWithBytes, metadata, filename, mediaType };
 }
 
 function withData(object: JsonObject, given: JsonObject | undefined): Part {
@@ -100,7 +100,7 @@ function withData(object: JsonObject, given: JsonObject | undefined): Part {
 
 /** Applies what the metadata carries for the part. */
 function withPartMetadata(content: { text: string } | { data: JsonValue }, given: JsonObject | undefined): Part {
-  return given === undefined ? content : omitUndefined({ ...content, ...decodePartMetadata(given) });
+  return given === undefined ? content : { ...content, ...decodePartMetadata(given) };
 }
 
 export function readPart(members: Members): Part {
@@ -112,9 +112,8 @@ export function readPart(members: Members): Part {
       return withPartMetadata({ text: text ?? "" }, metadata);
     }
     case "file":
-      if (members.raw("file") === undefined && members.reading.fills("file"))
-        return omitUndefined({ text: "", metadata });
-      return omitUndefined({ ...members.requiredObject("file", readFile), metadata });
+      if (members.raw("file") === undefined && members.reading.fills("file")) return { text: "", metadata };
+      return { ...members.requiredObject("file", readFile), metadata };
     case "data": {
       const data = members.raw("data");
       if (data === undefined && !members.reading.fills("data")) members.violateMember("data", "is required");
@@ -123,7 +122,7 @@ export function readPart(members: Members): Part {
     }
     default:
       if (!members.reading.fills()) members.violate("must be a part of kind text, file or data");
-      return omitUndefined({ text: "", metadata });
+      return { text: "", metadata };
   }
 }
 

@@ -91,7 +91,7 @@ export function decodeRequest(
     }
     case "get": {
       const { tenant = "", id, historyLength } = readWire("GetTaskRequest", request, options);
-      return { operation: { kind, id, ...(historyLength !== undefined && { historyLength }) }, tenant };
+      return { operation: { kind, id, historyLength }, tenant };
     }
     case "list": {
       const read = readWire("ListTasksRequest", request, options);
@@ -99,12 +99,12 @@ export function decodeRequest(
     }
     case "cancel": {
       const { tenant = "", id, metadata } = readWire("CancelTaskRequest", request, options);
-      return { operation: { kind, id, ...(metadata !== undefined && { metadata }) }, tenant };
+      return { operation: { kind, id, metadata }, tenant };
     }
     case "subscribe": {
       const { tenant = "", id } = readWire("SubscribeToTaskRequest", request, options);
       const after = parseLastEventId(lastEventId);
-      return { operation: { kind, id, ...(after !== undefined && { after }) }, tenant };
+      return { operation: { kind, id, after }, tenant };
     }
     case "push-create": {
       const { tenant = "", ...config } = readWire("CreateTaskPushNotificationConfigRequest", request, options);
@@ -130,12 +130,7 @@ function tenantOf(request: { readonly tenant?: string }): string {
 }
 
 function sendInput({ message, configuration, metadata }: WireTypes["SendMessageRequest"]): SendInput {
-  if (configuration === undefined && metadata === undefined) return { message };
-  return {
-    message,
-    ...(configuration !== undefined && { configuration }),
-    ...(metadata !== undefined && { metadata }),
-  };
+  return { message, configuration, metadata };
 }
 
 function listInput(request: WireTypes["ListTasksRequest"]): ListInput {

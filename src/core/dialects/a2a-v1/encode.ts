@@ -47,8 +47,8 @@ function withoutEmptyLists(task: Task): Task {
   const { artifacts, history, ...rest } = task;
   return {
     ...rest,
-    ...(artifacts !== undefined && !noArtifacts && { artifacts }),
-    ...(history !== undefined && !noHistory && { history }),
+    artifacts: noArtifacts ? undefined : artifacts,
+    history: noHistory ? undefined : history,
   };
 }
 

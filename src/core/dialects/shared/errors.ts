@@ -63,10 +63,10 @@ export function decodePeerError(
 export function createPeerError(code: ErrorCode, message: string, details: ErrorDetails, data: unknown): ProtocolError {
   const { metadata, violations, retryAfter } = details;
   return new ProtocolError(code, message, {
-    ...(metadata === undefined ? {} : { metadata }),
-    ...(violations === undefined ? {} : { violations }),
-    ...(retryAfter === undefined ? {} : { retryAfter }),
-    ...(isErrorData(data) ? { data } : {}),
+    metadata,
+    violations,
+    retryAfter,
+    data: isErrorData(data) ? data : undefined,
   });
 }
 
@@ -127,7 +127,7 @@ export function errorDetails(error: ProtocolError): JsonObject[] {
       "@type": ERROR_INFO,
       reason: error.code,
       domain: ERROR_DOMAIN,
-      ...(error.metadata === undefined ? undefined : { metadata: { ...error.metadata } }),
+      metadata: error.metadata === undefined ? undefined : { ...error.metadata },
     },
   ];
   if (error.violations !== undefined && error.violations.length > 0) {

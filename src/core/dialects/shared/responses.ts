@@ -82,7 +82,7 @@ export function asResponse<T>(read: () => T): T {
     if (!ProtocolError.is(error)) throw error;
     throw new ProtocolError("INVALID_AGENT_RESPONSE", `The agent's answer cannot be read: ${error.message}.`, {
       cause: error,
-      ...(error.violations === undefined ? {} : { violations: error.violations }),
+      violations: error.violations,
     });
   }
 }

@@ -19,7 +19,7 @@ const CARD: AgentCard = {
 
 describe("the card", () => {
   it("has the members of the chain's cards, with words and media types for modes", () => {
-    expect(toCardDocument(CARD)).toStrictEqual({
+    expect(JSON.parse(JSON.stringify(toCardDocument(CARD)))).toStrictEqual({
       name: "OutlineAgent",
       description: "Topic in, outline out.",
       url: "http://127.0.0.1:8001",

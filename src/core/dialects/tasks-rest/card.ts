@@ -35,6 +35,6 @@ export const toCardDocument = legacyCardDocument(
     version,
     skills,
     capabilities,
-    ...(authentication === undefined ? undefined : { authentication }),
+    authentication,
   }),
 );

@@ -29,7 +29,7 @@ function readArtifactFrame(members: Members): StreamEvent {
   const contextId = members.text("contextId") ?? "";
   const metadata = members.struct("metadata");
   const received = members.requiredObject("artifact", (artifact) => readArtifact(artifact, FORM));
-  return { artifactUpdate: { taskId, contextId, ...received, ...(metadata === undefined ? undefined : { metadata }) } };
+  return { artifactUpdate: { taskId, contextId, ...received, metadata } };
 }
 
 export type SupportedOperation = Extract<Operation, { readonly kind: SupportedKind }>;
@@ -56,16 +56,16 @@ export function decodeRequest(
       return readRequest(body ?? {}, options, (members) => readSend(kind, members, ids));
     case "get": {
       const historyLength = historyLengthIn(query);
-      return lossless({ kind, id, ...(historyLength !== undefined && { historyLength }) });
+      return lossless({ kind, id, historyLength });
     }
     case "cancel":
       return readRequest(body ?? {}, options, (members) => {
         const metadata = members.struct("metadata");
-        return { kind, id, ...(metadata !== undefined && { metadata }) };
+        return { kind, id, metadata };
       });
     case "subscribe": {
       const after = parseLastEventId(lastEventId);
-      return lossless({ kind, id, ...(after !== undefined && { after }) });
+      return lossless({ kind, id, after });
     }
   }
 }
@@ -77,7 +77,7 @@ function lossless(value: SupportedOperation): Lossy<SupportedOperation> {
 function readSend(kind: "send" | "stream", members: Members, ids: CodecTools["ids"]): SupportedOperation {
   const message = members.requiredObject("message", (inner) => readMessage(inner, FORM, ids.message));
   const metadata = members.struct("metadata");
-  return { kind, message, alwaysTask: true, ...(metadata !== undefined && { metadata }) };
+  return { kind, message, alwaysTask: true, metadata };
 }
 
 const COUNT = /^\d{1,9}$/;

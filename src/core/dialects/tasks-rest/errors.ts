@@ -34,9 +34,9 @@ function decodeOwnForm(
 ): ProtocolError {
   const { retryAfter, taskId, violations } = error;
   return new ProtocolError(code, text ?? "The agent refused without giving a reason.", {
-    ...(typeof taskId === "string" ? { metadata: { taskId } } : {}),
-    ...(Array.isArray(violations) ? { violations: violations.filter(isViolation) } : {}),
-    ...(typeof retryAfter === "number" && retryAfter >= 0 ? { retryAfter } : {}),
+    metadata: typeof taskId === "string" ? { taskId } : undefined,
+    violations: Array.isArray(violations) ? violations.filter(isViolation) : undefined,
+    retryAfter: typeof retryAfter === "number" && retryAfter >= 0 ? retryAfter : undefined,
   });
 }
 

@@ -8,7 +8,7 @@ import {
   type AgentSkill,
   UNNAMED_AGENT,
 } from "../../../model/card.ts";
-import { isObject, type JsonObject, omitUndefined } from "../../../model/json.ts";
+import { isObject, type JsonObject } from "../../../model/json.ts";
 import { type Loss, type Lossy, toLoss } from "../../../model/loss.ts";
 import { parseUrl } from "../../../model/url.ts";
 import type { AgentEndpoint, CardReader } from "../../contract.ts";
@@ -46,7 +46,7 @@ export function fromWireCard(value: unknown, cardUrl: string | undefined): Lossy
   }
   const security = fromWireSchemes(value.securitySchemes, losses);
   const { provider } = value;
-  const card = omitUndefined({
+  const card = {
     name: textIn(value.name) ?? UNNAMED_AGENT,
     description: textIn(value.description) ?? "",
     supportedInterfaces,
@@ -62,7 +62,7 @@ export function fromWireCard(value: unknown, cardUrl: string | undefined): Lossy
     defaultOutputModes: readModes(value.defaultOutputModes) ?? [],
     skills: objectsIn(value.skills).flatMap((skill) => skillIn(skill, security)),
     iconUrl: textIn(value.iconUrl),
-  });
+  };
   return { value: card, losses };
 }
 
@@ -93,23 +93,23 @@ function capabilitiesIn(value: JsonObject, losses: Loss[]): AgentCapabilities {
     losses.push(toLoss(LOSSES.stateTransitionHistory, "card.capabilities.stateTransitionHistory"));
   }
   const extensions = objectsIn(given.extensions).flatMap(extensionIn);
-  return omitUndefined({
+  return {
     streaming: flagOf(given.streaming),
     pushNotifications: flagOf(given.pushNotifications),
     extendedAgentCard: flagOf(value.supportsAuthenticatedExtendedCard),
     extensions: extensions.length > 0 ? extensions : undefined,
-  });
+  };
 }
 
 function extensionIn({ uri, description, required, params }: JsonObject): AgentExtension[] {
   if (typeof uri !== "string" || uri === "") return [];
   return [
-    omitUndefined({
+    {
       uri,
       description: textIn(description),
       required: required === true || undefined,
       params: isObject(params) ? params : undefined,
-    }),
+    },
   ];
 }
 
@@ -157,12 +157,12 @@ export function toLegacyCardDocument(card: AgentCard): JsonObject {
 
 export function toWireCard(card: AgentCard): Lossy<JsonObject> {
   const losses: Loss[] = [];
-  const value = omitUndefined({
+  const value = {
     ...cardMembers(card, losses),
     securitySchemes: toWireSchemes(card.securitySchemes, losses),
     security: toWireSecurity(card.securityRequirements),
     skills: card.skills.map(toWireSkill),
-  }) as object;
+  } as object;
   // It is JSON, but an interface is not assignable to the JSON type.
   return { value: value as JsonObject, losses };
 }
@@ -170,5 +170,5 @@ export function toWireCard(card: AgentCard): Lossy<JsonObject> {
 function toWireSkill(skill: AgentSkill): object {
   const { id, name, description, tags, examples, inputModes, outputModes, securityRequirements } = skill;
   const security = toWireSecurity(securityRequirements);
-  return omitUndefined({ id, name, description, tags, examples, inputModes, outputModes, security });
+  return { id, name, description, tags, examples, inputModes, outputModes, security };
 }

@@ -116,14 +116,14 @@ function readOperation(kind: SupportedKind, members: Members, lastEventId: strin
   switch (kind) {
     case "send":
     case "stream":
-      return omitUndefined({
+      return {
         kind,
         message: members.requiredObject("message", readMessage),
         configuration: members.object("configuration", readConfiguration),
         metadata: members.struct("metadata"),
-      });
+      };
     case "cancel":
-      return omitUndefined({ kind, id: members.requiredText("id"), metadata: members.struct("metadata") });
+      return { kind, id: members.requiredText("id"), metadata: members.struct("metadata") };
     case "extended-card":
       return { kind };
     default:
@@ -145,9 +145,9 @@ function readQuery(
   const id = members.requiredText("id");
   switch (kind) {
     case "get":
-      return omitUndefined({ kind, id, historyLength: members.count("historyLength") });
+      return { kind, id, historyLength: members.count("historyLength") };
     case "subscribe":
-      return omitUndefined({ kind, id, after: parseLastEventId(lastEventId) });
+      return { kind, id, after: parseLastEventId(lastEventId) };
     case "push-list":
       return { kind, taskId: id };
     case "push-get": {

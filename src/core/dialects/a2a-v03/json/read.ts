@@ -1,7 +1,7 @@
 /** Decodes the JSON of 0.3 to model values: requests strictly, responses (`reading.lenient`) leniently. */
 
 import type { StreamEvent, TaskArtifactUpdate, TaskStatusUpdate } from "../../../model/event.ts";
-import { isObject, omitUndefined } from "../../../model/json.ts";
+import { isObject } from "../../../model/json.ts";
 import type { Message } from "../../../model/message.ts";
 import type { Artifact, Task, TaskStatus } from "../../../model/task.ts";
 import type { Members } from "../../shared/json-members.ts";
@@ -12,7 +12,7 @@ import { readPart } from "../parts.ts";
 
 export function readMessage(members: Members): Message {
   refuseOtherKind(members, "message");
-  const message = omitUndefined({
+  const message = {
     role: readRole(members),
     parts: members.requiredList("parts", readPart),
     contextId: members.text("contextId"),
@@ -20,7 +20,7 @@ export function readMessage(members: Members): Message {
     metadata: members.struct("metadata"),
     extensions: members.texts("extensions"),
     referenceTaskIds: members.texts("referenceTaskIds"),
-  });
+  };
   return { messageId: members.requiredText("messageId", () => DERIVED_IDS.messageId(message)), ...message };
 }
 
@@ -32,54 +32,54 @@ function refuseOtherKind(members: Members, kind: string): void {
 }
 
 function readArtifact(members: Members): Artifact {
-  return omitUndefined({
+  return {
     artifactId: members.requiredText("artifactId", () => DERIVED_IDS.artifactId(undefined, members.reading.index)),
     parts: members.requiredList("parts", readPart),
     name: members.text("name"),
     description: members.text("description"),
     metadata: members.struct("metadata"),
     extensions: members.texts("extensions"),
-  });
+  };
 }
 
 function readStatus(members: Members): TaskStatus {
-  return omitUndefined({
+  return {
     state: readState(members),
     message: members.object("message", readMessage),
     timestamp: readTimestamp(members, LOSSES.unreadableTimestamp),
-  });
+  };
 }
 
 export function readTask(members: Members): Task {
   refuseOtherKind(members, "task");
-  return omitUndefined({
+  return {
     id: members.requiredText("id"),
     contextId: members.text("contextId") ?? "",
     status: members.requiredObject("status", readStatus),
     artifacts: members.list("artifacts", readArtifact),
     history: members.list("history", readMessage),
     metadata: members.struct("metadata"),
-  });
+  };
 }
 
 function readStatusUpdate(members: Members): TaskStatusUpdate {
-  return omitUndefined({
+  return {
     taskId: members.requiredText("taskId"),
     contextId: members.text("contextId") ?? "",
     status: members.requiredObject("status", readStatus),
     metadata: members.struct("metadata"),
-  });
+  };
 }
 
 function readArtifactUpdate(members: Members): TaskArtifactUpdate {
-  return omitUndefined({
+  return {
     taskId: members.requiredText("taskId"),
     contextId: members.text("contextId") ?? "",
     artifact: members.requiredObject("artifact", readArtifact),
     append: members.flag("append") || undefined,
     lastChunk: members.flag("lastChunk") || undefined,
     metadata: members.struct("metadata"),
-  });
+  };
 }
 
 const KINDS = ["task", "message", "status-update", "artifact-update"];

@@ -67,7 +67,7 @@ export function toWireSchemes(schemes: Schemes | undefined, losses: Loss[]): Jso
   const encoded = encodeSchemes(schemes ?? {}, losses, ({ type, names }, scheme, flows) => {
     const members = Object.entries(names).map(([wireName, name]) => [wireName, scheme[name]]);
     const own = { type, flows: type === "oauth2" ? (flows ?? {}) : undefined };
-    return omitUndefined({ ...own, ...Object.fromEntries(members) });
+    return { ...own, ...Object.fromEntries(members) };
   });
   return Object.keys(encoded).length === 0 ? undefined : encoded;
 }
@@ -80,7 +80,7 @@ function toWireFlows(flows: JsonObject, path: string, losses: Loss[]): JsonObjec
     if (!isObject(flow)) continue;
     const { authorizationUrl, tokenUrl, refreshUrl, scopes = {}, pkceRequired } = flow;
     if (pkceRequired === true) losses.push(toLoss(LOSSES.pkceRequired, `${path}.${name}.pkceRequired`));
-    encoded[name] = omitUndefined({ authorizationUrl, tokenUrl, refreshUrl, scopes }) as JsonObject;
+    encoded[name] = { authorizationUrl, tokenUrl, refreshUrl, scopes } as JsonObject;
   }
   return encoded;
 }
@@ -156,12 +156,12 @@ function fromWireScheme(wire: JsonObject): readonly ReadScheme[] {
 
 function fromFlow({ authorizationUrl, tokenUrl, refreshUrl, scopes }: JsonObject): JsonObject {
   const named = Object.entries(isObject(scopes) ? scopes : {}).map(([name, what]) => [name, textIn(what) ?? ""]);
-  return omitUndefined({
+  return {
     authorizationUrl: textIn(authorizationUrl),
     tokenUrl: textIn(tokenUrl),
     refreshUrl: textIn(refreshUrl),
     scopes: Object.fromEntries(named),
-  }) as JsonObject;
+  } as JsonObject;
 }
 
 /** Four flows in each of a dozen schemes would yield millions of alternatives. */

@@ -1,7 +1,6 @@
 /** The card as a proto message, and back. Security schemes have the model's form, minus what 0.3 lacks. */
 
 import type { AgentCard, AgentInterface, AgentSkill } from "../../../model/card.ts";
-import { omitUndefined } from "../../../model/json.ts";
 import { type Loss, type Lossy, toLoss } from "../../../model/loss.ts";
 import { oncePerCard } from "../../shared/cards.ts";
 import { encodeSchemes } from "../json/security.ts";
@@ -69,21 +68,21 @@ export function fromProtoCard(card: ProtoCard, losses: Loss[]): AgentCard {
   const { supportsAuthenticatedExtendedCard: extendedAgentCard, securitySchemes, signatures } = card;
   reportUnknownSchemes(securitySchemes ?? {}, losses);
   if (signatures !== undefined) losses.push(toLoss(LOSSES.signaturesReceived, "card.signatures"));
-  return omitUndefined({
+  return {
     name: card.name,
     description: card.description,
     supportedInterfaces: fromProtoInterfaces(card),
     provider: card.provider,
     version: card.version,
     documentationUrl: card.documentationUrl,
-    capabilities: omitUndefined({ ...card.capabilities, extendedAgentCard }),
+    capabilities: { ...card.capabilities, extendedAgentCard },
     securitySchemes,
     securityRequirements: card.security,
     defaultInputModes: card.defaultInputModes,
     defaultOutputModes: card.defaultOutputModes,
     skills: card.skills.map(fromProtoSkill),
     iconUrl: card.iconUrl,
-  });
+  };
 }
 
 function fromProtoInterfaces({ url, preferredTransport, additionalInterfaces = [] }: ProtoCard): AgentInterface[] {

@@ -4,7 +4,7 @@
  */
 
 import type { StreamEvent } from "../../../model/event.ts";
-import { isObject, omitUndefined } from "../../../model/json.ts";
+import { isObject } from "../../../model/json.ts";
 import { type Loss, type Lossy, toLoss } from "../../../model/loss.ts";
 import type { Message } from "../../../model/message.ts";
 import type {
@@ -69,7 +69,7 @@ export function fromProtoMessage(message: ProtoTypes["Message"], losses: Loss[])
   const { messageId, contextId, taskId, role, content, metadata, extensions } = message;
   if (role === undefined) losses.push(toLoss(LOSSES.missing, "message.role"));
   const parts = content.map(fromProtoPart);
-  return omitUndefined({ messageId, contextId, taskId, role: role ?? "ROLE_AGENT", parts, metadata, extensions });
+  return { messageId, contextId, taskId, role: role ?? "ROLE_AGENT", parts, metadata, extensions };
 }
 
 function fromProtoArtifact(artifact: ProtoTypes["Artifact"]): Artifact {
@@ -78,19 +78,19 @@ function fromProtoArtifact(artifact: ProtoTypes["Artifact"]): Artifact {
 
 function fromProtoStatus(status: ProtoTypes["TaskStatus"], losses: Loss[]): TaskStatus {
   const message = status.message === undefined ? undefined : fromProtoMessage(status.message, losses);
-  return omitUndefined({ state: fromProtoState(status.state), message, timestamp: status.timestamp });
+  return { state: fromProtoState(status.state), message, timestamp: status.timestamp };
 }
 
 function fromProtoTask(task: ProtoTypes["Task"], losses: Loss[]): Task {
   const { id, contextId, artifacts, history, metadata } = task;
-  return omitUndefined({
+  return {
     id,
     contextId,
     status: fromProtoStatus(task.status, losses),
     artifacts: artifacts?.map(fromProtoArtifact),
     history: history?.map((message) => fromProtoMessage(message, losses)),
     metadata,
-  });
+  };
 }
 
 /** Validation guarantees one of the two. */
@@ -107,7 +107,7 @@ export function fromProtoEvent(event: ProtoTypes["StreamResponse"], losses: Loss
   if (statusUpdate !== undefined) {
     const { taskId, contextId, metadata } = statusUpdate;
     const status = fromProtoStatus(statusUpdate.status, losses);
-    return { statusUpdate: omitUndefined({ taskId, contextId, status, metadata }) };
+    return { statusUpdate: { taskId, contextId, status, metadata } };
   }
   return fromProtoOutcome(event, losses);
 }

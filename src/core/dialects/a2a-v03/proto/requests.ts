@@ -36,14 +36,14 @@ export function decodeRequest(
       return { kind, ...sendInput(readProto("SendMessageRequest", request, options), losses) };
     case "get": {
       const { name, historyLength } = readProto("GetTaskRequest", request, options);
-      return { kind, id: parseTaskName(name, "name"), ...(historyLength !== undefined && { historyLength }) };
+      return { kind, id: parseTaskName(name, "name"), historyLength };
     }
     case "cancel":
       return { kind, id: parseTaskName(readProto("CancelTaskRequest", request, options).name, "name") };
     case "subscribe": {
       const id = parseTaskName(readProto("TaskSubscriptionRequest", request, options).name, "name");
       const after = parseLastEventId(lastEventId);
-      return { kind, id, ...(after !== undefined && { after }) };
+      return { kind, id, after };
     }
     case "push-create": {
       const { parent, configId, config } = readProto("CreateTaskPushNotificationConfigRequest", request, options);
@@ -70,8 +70,8 @@ function sendInput({ message, configuration, metadata }: ProtoTypes["SendMessage
   const read = configuration === undefined ? undefined : fromProtoConfiguration(configuration, losses);
   return {
     message: fromProtoMessage(message, losses),
-    ...(read !== undefined && { configuration: read }),
-    ...(metadata !== undefined && { metadata }),
+    configuration: read,
+    metadata,
   };
 }
 

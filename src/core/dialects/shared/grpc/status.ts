@@ -120,7 +120,7 @@ export function toRpcStatus(error: ProtocolError, codeName: RpcCodeName): RpcSta
   const { message } = error;
   const details = codec.encode("Status", { code, message, details: errorDetails(error).map(toAny) });
   const metadata = errorHeaders(error);
-  return { code, message, details, ...(metadata === undefined ? {} : { metadata }) };
+  return { code, message, details, metadata };
 }
 
 function toAny(detail: JsonObject): { readonly typeUrl: string; readonly value: string } {

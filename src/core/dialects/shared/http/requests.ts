@@ -48,7 +48,7 @@ export function createCall(
   tenant = "",
 ): CallContext {
   const idempotencyKey = idempotencyKeyOf(operation, headers, extensions);
-  return { caller, tenant, extensions, dialect, ...(idempotencyKey !== undefined && { idempotencyKey }) };
+  return { caller, tenant, extensions, dialect, idempotencyKey };
 }
 
 /** Looks up the operation of each method, and the first method of each operation. */

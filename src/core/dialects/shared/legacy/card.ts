@@ -7,7 +7,7 @@ import {
   type SecurityRequirement,
   UNNAMED_AGENT,
 } from "../../../model/card.ts";
-import { isObject, type JsonObject, omitUndefined } from "../../../model/json.ts";
+import { isObject, type JsonObject } from "../../../model/json.ts";
 import { canParseUrl } from "../../../model/url.ts";
 import type { CardReader } from "../../contract.ts";
 import { objectsIn, oncePerCard, textIn, textsIn } from "../cards.ts";
@@ -96,7 +96,7 @@ function toLegacySkill(skill: AgentCard["skills"][number], card: AgentCard): Jso
     name,
     description,
     tags,
-    ...(examples === undefined ? undefined : { examples }),
+    examples,
     inputModes: toLegacyModes(inputModes ?? card.defaultInputModes),
     outputModes: toLegacyModes(outputModes ?? card.defaultOutputModes),
   };
@@ -139,7 +139,7 @@ function readLegacyCard(
   const skills = objectsIn(value.skills).flatMap((skill) => readSkill(skill) ?? []);
   const { provider } = value;
   const organization = isObject(provider) ? textIn(provider.organization) : undefined;
-  return omitUndefined({
+  return {
     name: textIn(value.name) ?? UNNAMED_AGENT,
     description: textIn(value.description) ?? "",
     supportedInterfaces: [interfaceAt(url)],
@@ -151,7 +151,7 @@ function readLegacyCard(
     defaultInputModes: modesIn(value.defaultInputModes, skills, "inputModes", impliedModes),
     defaultOutputModes: modesIn(value.defaultOutputModes, skills, "outputModes", impliedModes),
     skills,
-  });
+  };
 }
 
 const WELL_KNOWN = "/.well-known/";
@@ -216,7 +216,7 @@ function toScheme(name: string): JsonObject {
 export function readSkill(value: JsonObject): AgentSkill | undefined {
   const id = textIn(value.id) ?? textIn(value.name);
   if (id === undefined) return undefined;
-  return omitUndefined({
+  return {
     id,
     name: textIn(value.name) ?? id,
     description: textIn(value.description) ?? "",
@@ -224,7 +224,7 @@ export function readSkill(value: JsonObject): AgentSkill | undefined {
     examples: textsIn(value.examples),
     inputModes: readModes(value.inputModes),
     outputModes: readModes(value.outputModes),
-  });
+  };
 }
 
 /** Undefined if there are none. */

@@ -16,13 +16,13 @@ type CreateMessageId = (message: Omit<Message, "messageId">) => string;
 
 export function readMessage(members: Members, form: LegacyForm, createId: CreateMessageId): Writable<Message> {
   const text = (name: string) => (form.hasIds ? members.text(name) : undefined);
-  const message = omitUndefined({
+  const message = {
     role: readRole(members),
     parts: members.requiredList("parts", readPart),
     contextId: text("contextId"),
     taskId: text("taskId"),
     metadata: members.struct("metadata"),
-  });
+  };
   return { messageId: text("messageId") ?? createId(message), ...message };
 }
 
@@ -42,11 +42,11 @@ function readTaskMessage(members: Members, { contextId, taskId }: TaskScope, for
 }
 
 export function readStatus(members: Members, scope: TaskScope, form: LegacyForm): TaskStatus {
-  return omitUndefined({
+  return {
     state: readState(members),
     message: members.object("message", (inner) => readTaskMessage(inner, scope, form)),
     timestamp: readTimestamp(members, LEGACY_LOSSES.timestamp),
-  });
+  };
 }
 
 interface ReceivedArtifact {
@@ -56,17 +56,17 @@ interface ReceivedArtifact {
 }
 
 export function readArtifact(members: Members, form: LegacyForm): ReceivedArtifact {
-  const artifact = omitUndefined({
+  const artifact = {
     artifactId: (form.hasIds ? members.text("artifactId") : undefined) ?? `artifact-${members.count("index") ?? 0}`,
     parts: members.requiredList("parts", readPart),
     name: members.text("name"),
     description: members.text("description"),
     metadata: members.struct("metadata"),
-  });
+  };
   return {
     artifact,
-    ...(members.flag("append") === true && { append: true }),
-    ...(members.flag("lastChunk") === true && { lastChunk: true }),
+    append: members.flag("append") === true || undefined,
+    lastChunk: members.flag("lastChunk") === true || undefined,
   };
 }
 
@@ -99,14 +99,14 @@ export function readTask(members: Members, form: LegacyForm): Task {
   const scope = { taskId: members.requiredText("id"), contextId: members.text(form.context) ?? "" };
   const status = members.requiredObject("status", (inner) => readStatus(inner, scope, form));
   const artifacts = members.list("artifacts", (inner) => readArtifact(inner, form));
-  return omitUndefined({
+  return {
     id: scope.taskId,
     contextId: scope.contextId,
     status,
     artifacts: artifacts && mergeChunks(artifacts),
     history: members.list("history", (inner) => readTaskMessage(inner, scope, form)),
     metadata: members.struct("metadata"),
-  });
+  };
 }
 
 const PART_KINDS = ["text", "file", "data"] as const;
@@ -208,5 +208,5 @@ function readAuthentication(members: Members, loss: LossRule): AuthenticationInf
   if (others.length > 0 || (scheme === undefined && credentials !== undefined)) {
     members.reading.lose(loss, scheme === undefined ? "credentials" : "schemes");
   }
-  return scheme === undefined ? undefined : omitUndefined({ scheme, credentials });
+  return scheme === undefined ? undefined : { scheme, credentials };
 }

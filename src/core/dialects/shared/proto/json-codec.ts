@@ -160,7 +160,7 @@ function enumOf(
     },
     isEmpty: (value) => value === "",
     empty: () => "",
-    ...(substitute === undefined ? undefined : { fill: () => substitute }),
+    fill: substitute === undefined ? undefined : () => substitute,
   };
 }
 
