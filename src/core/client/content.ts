@@ -1,7 +1,7 @@
 /** What callers may pass to `send`, `stream` and `reply`, as the operation that is sent. */
 
 import { randomUUID } from "node:crypto";
-import { isObject, omitUndefined } from "../model/json.ts";
+import { isObject } from "../model/json.ts";
 import { mediaTypeOfName } from "../model/media-types.ts";
 import type { Message, Part, RawPart } from "../model/message.ts";
 import type { SendInput, SendOutcome } from "../model/operation.ts";
@@ -40,7 +40,7 @@ export function toRequest(what: string, content: SendContent, options: SendOptio
   const { message } = request;
   return {
     ...request,
-    ...(metadata !== undefined && { metadata: { ...request.metadata, ...metadata } }),
+    metadata: metadata === undefined ? request.metadata : { ...request.metadata, ...metadata },
     message: {
       ...message,
       ...agree(what, "taskId", message.taskId, taskId),
@@ -88,7 +88,10 @@ export async function toSendInput(request: SendRequest, files: readonly FileInpu
   const { message, ...rest } = request;
   const further = await Promise.all(files.map(readFileInput));
   const parts = further.length === 0 ? message.parts : [...message.parts, ...further];
-  return { ...rest, message: { messageId: randomUUID(), role: "ROLE_USER", ...message, parts } };
+  return {
+    ...rest,
+    message: { ...message, messageId: message.messageId ?? randomUUID(), role: message.role ?? "ROLE_USER", parts },
+  };
 }
 
 /** Where an answer goes: to the task, or to the conversation if the agent answered without a task. */
@@ -145,7 +148,7 @@ type NamedFile = Exclude<FileInput, string | Blob | RawPart>;
 function toFile({ name, ...source }: NamedFile): Part {
   const filename = source.filename ?? name ?? ("url" in source ? lastSegment(source.url) : undefined);
   const mediaType = source.mediaType ?? mediaTypeOfName(filename ?? "");
-  const known = omitUndefined({ ...source, filename, mediaType });
+  const known = { ...source, filename, mediaType };
   return file(known as Parameters<typeof file>[0]);
 }
 

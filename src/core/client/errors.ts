@@ -1,6 +1,5 @@
 import { GuardedFetchError, type GuardedFetchErrorCode } from "../auth/guarded-fetch/errors.ts";
 import { ProtocolError } from "../model/errors.ts";
-import { omitUndefined } from "../model/json.ts";
 import { canParseUrl } from "../model/url.ts";
 import { CarrierError, NotConnectedError } from "../wire/exchange.ts";
 import { SseLimitError } from "../wire/sse.ts";
@@ -65,7 +64,7 @@ export function changeError(
   { message = error.message, cause = error.cause, retryAfter = error.retryAfter }: Partial<ProtocolError>,
 ): ProtocolError {
   const { code, data, metadata, violations } = error;
-  return new ProtocolError(code, message, { cause, ...omitUndefined({ data, metadata, retryAfter, violations }) });
+  return new ProtocolError(code, message, { cause, data, metadata, retryAfter, violations });
 }
 
 interface Explanation {

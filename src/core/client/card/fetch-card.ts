@@ -166,7 +166,7 @@ function cardRequest(url: string, { headers, options }: CardSource, cached: Cach
       ...(etag === undefined ? {} : { "if-none-match": etag }),
     },
     timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
-    ...(options.signal === undefined ? {} : { signal: options.signal }),
+    signal: options.signal,
   };
 }
 
@@ -179,7 +179,7 @@ function parseAndCacheCard(
 ): FetchedCard {
   const etag = answer.headers.get("etag");
   const card = parseCard(raw, url, source.options);
-  const fetched: FetchedCard = { card, url, raw, ...(etag === null ? {} : { etag }) };
+  const fetched: FetchedCard = { card, url, raw, etag: etag ?? undefined };
   const freshFor = freshnessMs(answer.headers);
   source.cache.delete(key);
   if (freshFor === undefined || (freshFor === 0 && etag === null)) return fetched;

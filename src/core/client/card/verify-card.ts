@@ -72,5 +72,5 @@ export function readVerifiedCard(
 ): AgentCard {
   if (verification?.status !== "verified") return card;
   const { signatures } = card;
-  return { ...read(verification.document), ...(signatures === undefined ? {} : { signatures }) };
+  return { ...read(verification.document), signatures };
 }
