@@ -173,7 +173,7 @@ function toLocalAgent(service: ServedAgentService): CallableAgent {
     dialect: LOCAL_DIALECT,
     isLocal: true,
     // A task that cannot be followed is found by sending again, which waits for its end.
-    ...(streaming && { can: abilitiesWithout() }),
+    can: streaming ? abilitiesWithout() : undefined,
     recognizesRepeats: true,
     dispatch: <O extends Operation>(operation: O, call: CallContext): Promise<OutcomeOf<O>> => {
       const own = withoutExpiry(call);

@@ -142,7 +142,7 @@ async function openCore(
     createAgentChooser?.({ ...systemTools, log, find, ...foundAddresses(finding?.allowsPrivateTargets, where) });
   const connect = (url: string) => connectByUrl(url, log);
   const findPeer = (address: string) => carriers?.findPeer(address);
-  const directory = createAgentDirectory({ services, upstreams, connect, findPeer, ...(chooser && { chooser }) });
+  const directory = createAgentDirectory({ services, upstreams, connect, findPeer, chooser });
   const runServices: RunServices = {
     records: engine.records,
     findProfile: (name) => services.get(name)?.profile,

@@ -141,7 +141,7 @@ function openGrpc(
     gate: core.gate,
     maxMessageBytes: core.http.maxBodyBytes,
     connections: core.connections,
-    ...(tls !== undefined && { tls }),
+    tls,
   });
 }
 

@@ -91,8 +91,8 @@ const agentPath = (agent: string) => `/agents/${encodeURIComponent(agent)}`;
 function resourceMetadata(resource: string, issuers: readonly string[], scopes: readonly string[]): FullReply {
   const document = {
     resource,
-    ...(issuers.length > 0 && { authorization_servers: issuers }),
-    ...(scopes.length > 0 && { scopes_supported: scopes }),
+    authorization_servers: issuers.length > 0 ? issuers : undefined,
+    scopes_supported: scopes.length > 0 ? scopes : undefined,
     bearer_methods_supported: ["header"],
   };
   return jsonReply(200, JSON.stringify(document), { "cache-control": "public, max-age=60" });

@@ -45,21 +45,21 @@ export function toAgentCard(
     name: profile.name,
     description: profile.description,
     supportedInterfaces: interfaces,
-    ...(profile.provider === undefined ? undefined : { provider: profile.provider }),
+    provider: profile.provider,
     version: profile.version,
-    ...(profile.documentationUrl === undefined ? undefined : { documentationUrl: profile.documentationUrl }),
+    documentationUrl: profile.documentationUrl,
     capabilities: {
       streaming: profile.streaming,
       pushNotifications: push,
       extendedAgentCard: identifies && profile.extended !== undefined,
       extensions: [...SERVER_EXTENSIONS, ...profile.extensions],
     },
-    ...(Object.keys(schemes).length > 0 && { securitySchemes: schemes }),
-    ...(requirements.length > 0 && { securityRequirements: requirements }),
+    securitySchemes: Object.keys(schemes).length > 0 ? schemes : undefined,
+    securityRequirements: requirements.length > 0 ? requirements : undefined,
     defaultInputModes: profile.inputModes,
     defaultOutputModes: profile.outputModes,
     skills: profile.skills.map((skill) => toCardSkill(skill, security)),
-    ...(profile.iconUrl === undefined ? undefined : { iconUrl: profile.iconUrl }),
+    iconUrl: profile.iconUrl,
   };
 }
 

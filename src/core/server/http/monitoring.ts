@@ -119,8 +119,8 @@ export function createMonitoringRoutes(options: MonitoringOptions) {
       // The server is ready all the same: its other agents work, and a restart would not help.
       const unreachable = [...upstreams()].flatMap(([name, { reachable }]) => (reachable === false ? [name] : []));
       const detail = {
-        ...(unreachable.length > 0 && { unreachable }),
-        ...(engine.cluster.isShared && { connections: countConnections(connections()) }),
+        unreachable: unreachable.length > 0 ? unreachable : undefined,
+        connections: engine.cluster.isShared ? countConnections(connections()) : undefined,
       };
       return jsonReply(200, JSON.stringify({ status: "ready", ...detail }));
     } catch (error) {
