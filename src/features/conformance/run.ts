@@ -260,7 +260,7 @@ class Run {
   async #interfaceGroup(context: CheckContext): Promise<Group> {
     const { log, target } = context.peer;
     const { binding, tenant, url, version } = target;
-    const place = { binding, version, url: log.redact(url), ...(tenant === undefined ? {} : { tenant }) };
+    const place = { binding, version, url: log.redact(url), tenant };
     await this.#checkCredentials(context);
     const checks = INTERFACE_CHECKS.filter(({ bindings }) => bindings?.includes(binding) ?? true);
     const group = await this.#runChecks({ kind: "interface", ...place }, checks, context, [log]);

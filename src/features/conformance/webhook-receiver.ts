@@ -60,7 +60,7 @@ export class WebhookReceiver {
       this.#events.emit(key);
     });
     const address = host === "[::1]" ? "::1" : isLoopback(host) ? "127.0.0.1" : undefined;
-    server.listen({ port: 0, ...(address === undefined ? {} : { host: address }) });
+    server.listen({ port: 0, host: address });
     await once(server, "listening");
     return server;
   }

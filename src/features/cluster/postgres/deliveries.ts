@@ -69,7 +69,7 @@ export function createDeliveries({ query }: Database) {
       const last = shown.at(-1);
       return {
         deliveries: shown.map((row) => toDelivery(taskId, row)),
-        ...(found.length > shown.length && last !== undefined ? { next: last.place } : undefined),
+        next: found.length > shown.length && last !== undefined ? last.place : undefined,
         scope: toScope(first),
       };
     },
@@ -163,7 +163,7 @@ export function toDelivery(taskId: string, row: DeliveryRow): StoredDelivery {
     id: unescapeText(row.id),
     route: unescapeText(row.route),
     address: unescapeText(row.address),
-    ...(row.secret === null ? undefined : { secret: unescapeText(row.secret) }),
+    secret: row.secret === null ? undefined : unescapeText(row.secret),
     dialect: unescapeText(row.dialect),
     wants: row.wants === WANTS_CODES.outcome ? "outcome" : "events",
     taskId,

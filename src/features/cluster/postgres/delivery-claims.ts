@@ -222,7 +222,7 @@ export function createDeliveryOutbox({ query }: Database, leases: Pick<Leases, "
       }
       // The claims that were just made end by themselves, too.
       if (claims.length > 0 && ttlMs > 0) nextInMs = Math.min(nextInMs ?? ttlMs, ttlMs);
-      return { claims, ...(nextInMs === undefined ? undefined : { nextInMs }) };
+      return { claims, nextInMs };
     },
 
     async pending({ after = 0, limit, dead = false, taskId }: PendingDeliveryQuery): Promise<PendingDelivery[]> {
@@ -245,9 +245,9 @@ export function createDeliveryOutbox({ query }: Database, leases: Pick<Leases, "
         cursor: row.cursor,
         number: row.number,
         attempts: row.attempts,
-        ...(row.due_at === null ? undefined : { dueAt: row.due_at }),
-        ...(row.last_error === null ? undefined : { lastError: unescapeText(row.last_error) }),
-        ...(row.dead_at === null ? undefined : { deadAt: row.dead_at }),
+        dueAt: row.due_at ?? undefined,
+        lastError: row.last_error === null ? undefined : unescapeText(row.last_error),
+        deadAt: row.dead_at ?? undefined,
       }));
     },
 

@@ -178,15 +178,15 @@ export function createLeases({ query }: Database, { lockKey }: LeaseParts, reada
       );
       return rows.map(({ id, host, pid, up, beat_at, beat_ago, alive, has_left, tasks, report }) => ({
         id: unescapeText(id),
-        ...(host === null ? undefined : { host }),
-        ...(pid === null ? undefined : { pid }),
+        host: host ?? undefined,
+        pid: pid ?? undefined,
         upMs: up,
         beatAt: beat_at,
         beatAgoMs: beat_ago,
         alive,
         left: has_left,
         tasks,
-        ...(report === null ? undefined : { report: unescapeText(report) }),
+        report: report === null ? undefined : unescapeText(report),
       }));
     },
 

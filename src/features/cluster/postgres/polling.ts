@@ -46,8 +46,8 @@ export function createPoll({ query }: Database, clock: Clock, log: Log, { isNeed
     const isWaiting = rows.some(({ id, waits }) => waits && before.get(id)?.waits !== true);
     onChange({
       log: [...grown, ...gone].map(unescapeText),
-      ...(cancelled.length > 0 && { cancel: cancelled.map(({ id }) => unescapeText(id)) }),
-      ...((isWaiting || grown.length > 0) && { work: true }),
+      cancel: cancelled.length > 0 ? cancelled.map(({ id }) => unescapeText(id)) : undefined,
+      work: isWaiting || grown.length > 0 || undefined,
       deliveries: true,
     });
   }

@@ -245,7 +245,7 @@ export function toBareTask({ id, context, status, metadata }: TaskRow): Task {
     id: unescapeText(id),
     contextId: unescapeText(context),
     status: parseStatus(status),
-    ...(metadata !== null && { metadata: parseJson(metadata) as JsonObject }),
+    metadata: metadata !== null ? (parseJson(metadata) as JsonObject) : undefined,
   };
 }
 
@@ -257,9 +257,9 @@ function contentToTask(row: ContentRow, { history, artifacts }: Extent): Task {
     id,
     contextId,
     status,
-    ...(row.artifacts !== null && { artifacts: parseJson(row.artifacts) as Artifact[] }),
-    ...(messages.length > 0 && { history: messages }),
-    ...(metadata !== undefined && { metadata }),
+    artifacts: row.artifacts !== null ? (parseJson(row.artifacts) as Artifact[]) : undefined,
+    history: messages.length > 0 ? messages : undefined,
+    metadata,
   };
 }
 

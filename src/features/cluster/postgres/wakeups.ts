@@ -324,10 +324,10 @@ function joinWakeups(one: Wakeup, other: Wakeup): Wakeup {
   const log = [...new Set([...(one.log ?? []), ...(other.log ?? [])])];
   const cancel = [...new Set([...(one.cancel ?? []), ...(other.cancel ?? [])])];
   return {
-    ...(log.length > 0 && { log }),
-    ...(cancel.length > 0 && { cancel }),
-    ...((one.work ?? other.work) && { work: true }),
-    ...((one.deliveries ?? other.deliveries) && { deliveries: true }),
+    log: log.length > 0 ? log : undefined,
+    cancel: cancel.length > 0 ? cancel : undefined,
+    work: one.work ?? other.work,
+    deliveries: one.deliveries ?? other.deliveries,
   };
 }
 

@@ -39,7 +39,7 @@ export function createHttpClient(
     const { body = "", headers, method, url } = request;
     const exchange = log.recordRequest(`${method} ${url.href}`, headers, body);
     try {
-      const call = { method, url: url.href, headers, ...(request.body === undefined ? {} : { body }), ...limits };
+      const call = { method, url: url.href, headers, body: request.body, ...limits };
       const answer = await exchanger(call);
       const { status } = answer;
       log.recordResponse(exchange, String(status), answer.headers);
