@@ -10,7 +10,7 @@ import { ConnectionError } from "../../core/client/errors.ts";
 import type { CardOptions, SignaturePolicy } from "../../core/client/options.ts";
 import type { AgentCard } from "../../core/model/card.ts";
 import { invalidParams, ProtocolError } from "../../core/model/errors.ts";
-import { isObject, type JsonObject, omitUndefined } from "../../core/model/json.ts";
+import { isObject, type JsonObject } from "../../core/model/json.ts";
 import { canParseUrl } from "../../core/model/url.ts";
 import { JsonParseError, parseJson } from "../../core/wire/parse-json.ts";
 import { NotShown } from "../conformance/check.ts";
@@ -66,7 +66,8 @@ export function createCardSource({ fetch, trust }: CardSourceOptions) {
 
   /** Returns an error if there is no card at this URL, so that the next one can be tried. */
   async function fetchAt(url: string, etag: string | undefined): Promise<FetchedCard | "unchanged" | ProtocolError> {
-    const headers = { accept: "application/json", "a2a-version": "1.0", ...omitUndefined({ "if-none-match": etag }) };
+    const own: Record<string, string> = etag === undefined ? {} : { "if-none-match": etag };
+    const headers = { accept: "application/json", "a2a-version": "1.0", ...own };
     let status: number;
     let text: string;
     let tag: string | null;
@@ -81,7 +82,7 @@ export function createCardSource({ fetch, trust }: CardSourceOptions) {
     }
     if (status !== 200) return invalidParams("url", `the card was answered with HTTP ${status}`);
     try {
-      return { ...(await read(text, url, "url")), url, ...omitUndefined({ etag: tag ?? undefined }) };
+      return { ...(await read(text, url, "url")), url, etag: tag ?? undefined };
     } catch (error) {
       // Some servers answer every URL with the same page.
       if (ProtocolError.is(error)) return error;

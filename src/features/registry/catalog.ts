@@ -22,7 +22,7 @@ export function toCatalogEntry(entry: RegistryEntry): JsonObject {
   // What a server says of its own agents is as live as their cards.
   const identity = source === "server" ? undefined : identityOf(card);
   const content = url === undefined ? { data: document ?? toJson(card) } : { url };
-  return omitUndefined({
+  return {
     id,
     identifier: identifierOf(entry),
     displayName: card.name,
@@ -34,7 +34,7 @@ export function toCatalogEntry(entry: RegistryEntry): JsonObject {
     representativeQueries: queries.length < MIN_QUERIES ? undefined : queries,
     version: card.version,
     updatedAt: toTime(entry.updatedAt),
-    metadata: omitUndefined({
+    metadata: {
       id,
       health,
       source,
@@ -46,14 +46,14 @@ export function toCatalogEntry(entry: RegistryEntry): JsonObject {
       hosts: identity?.hosts.join(","),
       provider: identity?.provider || undefined,
       expiresAt: toTime(expiresAt),
-    }) as JsonObject,
-  }) as JsonObject;
+    } as JsonObject,
+  } as JsonObject;
 }
 
 /** For a single agent: with how it is registered, and its card in the form of A2A 1.0. */
 export function toDetails(entry: RegistryEntry): JsonObject {
   const { ttlMs, heldBack, signature, findings, failures, problem, probe } = entry;
-  const registration = omitUndefined({
+  const registration = {
     createdAt: toTime(entry.createdAt),
     updatedAt: toTime(entry.updatedAt),
     checkedAt: toTime(entry.checkedAt),
@@ -65,7 +65,7 @@ export function toDetails(entry: RegistryEntry): JsonObject {
     signature: toJson(signature),
     findings: findings.map(toJson),
     heldBack: heldBack === undefined ? undefined : { since: toTime(heldBack.since), changes: heldBack.changes },
-  });
+  };
   return { ...toCatalogEntry(entry), registration: registration as JsonObject, card: toJson(entry.card) };
 }
 

@@ -1,6 +1,6 @@
 /** The last changes of a registry, numbered and durable: what watchers follow, and what other nodes learn from. */
 
-import { isObject, omitUndefined } from "../../core/model/json.ts";
+import { isObject } from "../../core/model/json.ts";
 import type { Clock } from "../../core/model/ports.ts";
 import type { Health, RegistryEntry, Visibility } from "./entry.ts";
 import { identifierOf } from "./entry.ts";
@@ -87,7 +87,7 @@ export class ChangeLog {
     this.#kept = [];
     let after: string | undefined;
     for (;;) {
-      const page = await this.#records.records(SPACE, { limit: PAGE, ...omitUndefined({ after }) });
+      const page = await this.#records.records(SPACE, { limit: PAGE, after });
       this.#take(page.flatMap(({ value }) => parseChange(value) ?? []));
       after = page.at(-1)?.key ?? after;
       if (page.length < PAGE) break;
@@ -112,7 +112,7 @@ export class ChangeLog {
     const at = this.#clock.now();
     const about = {
       ...{ kind, id, identifier: identifierOf(entry), displayName: card.name, health, owner, visibility, at },
-      ...(before !== visibility && { visibilityBefore: before }),
+      visibilityBefore: before !== visibility ? before : undefined,
     };
     for (;;) {
       const number = Math.max(this.#last, this.#reserved) + 1;

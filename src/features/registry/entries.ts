@@ -1,4 +1,4 @@
-import { isObject, omitUndefined } from "../../core/model/json.ts";
+import { isObject } from "../../core/model/json.ts";
 import type { Clock, Log } from "../../core/model/ports.ts";
 import { ChangeLog, type RegistryRecords } from "./changes.ts";
 import { HEALTHS, type Health, type RegistryEntry } from "./entry.ts";
@@ -63,7 +63,7 @@ export class Entries {
     const { records, log, onChange } = this.#options;
     await this.changes.open();
     for (let after: string | undefined; !this.#closed; ) {
-      const page = await records.records(SPACE, { limit: LOAD_PAGE, ...omitUndefined({ after }) });
+      const page = await records.records(SPACE, { limit: LOAD_PAGE, after });
       for (const { value } of page) {
         const entry = parseEntry(value);
         if (entry === undefined) continue;

@@ -100,9 +100,9 @@ export function createFederatedSearch(options: FederationOptions): FederatedSear
     const unanswered = answers.flatMap((answer) => answer.unanswered ?? []);
     return {
       results,
-      ...(federation === "referrals" && { referrals: peers.map(toReferral) }),
-      ...(next !== undefined && { pageToken: encodePageToken(digest, { p: next }) }),
-      ...(unanswered.length > 0 && { unanswered: unanswered.map(({ url, reason }) => ({ url, reason })) }),
+      referrals: federation === "referrals" ? peers.map(toReferral) : undefined,
+      pageToken: next === undefined ? undefined : encodePageToken(digest, { p: next }),
+      unanswered: unanswered.length > 0 ? unanswered.map(({ url, reason }) => ({ url, reason })) : undefined,
     };
   };
 }
@@ -154,7 +154,12 @@ async function askPeer(
   const { t: token, n = 0 } = position;
   const skipped = Number.isSafeInteger(n) && Number(n) >= 0 ? Number(n) : 0;
   const size = Math.min(MAX_RESULTS, pageSize + skipped);
-  const request = { query, federation: "none", pageSize: size, ...(typeof token === "string" && { pageToken: token }) };
+  const request = {
+    query,
+    federation: "none",
+    pageSize: size,
+    pageToken: typeof token === "string" ? token : undefined,
+  };
   try {
     const response = await fetch(`${peer}/search`, {
       method: "POST",

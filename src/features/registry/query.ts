@@ -86,7 +86,7 @@ export function parseSearchRequest(body: unknown): SearchRequest {
     query: { text, filter },
     federation: federation === undefined ? "auto" : oneOf(federation, FEDERATIONS, "federation"),
     pageSize: pageSize === undefined ? 10 : integer(pageSize, "pageSize", 1, MAX_PAGE),
-    ...(pageToken !== undefined && { pageToken: string(pageToken, "pageToken") }),
+    pageToken: pageToken === undefined ? undefined : string(pageToken, "pageToken"),
   };
 }
 
@@ -123,8 +123,8 @@ export function parseRegistration(body: unknown): Registration {
   return {
     source: isObject(card) ? { card } : { url: shortString(url, "url", MAX_URL_LENGTH) },
     probe: probe === true,
-    ...(ttlSeconds !== undefined && { ttlMs: integer(ttlSeconds, "ttlSeconds", 1, MAX_TTL_SECONDS) * 1_000 }),
-    ...(visibility !== undefined && { visibility: oneOf(visibility, VISIBILITIES, "visibility") }),
+    ttlMs: ttlSeconds === undefined ? undefined : integer(ttlSeconds, "ttlSeconds", 1, MAX_TTL_SECONDS) * 1_000,
+    visibility: visibility === undefined ? undefined : oneOf(visibility, VISIBILITIES, "visibility"),
   };
 }
 
@@ -153,7 +153,7 @@ export function parseListRequest(query: string): ListRequest {
     filter: toFilter([...conditions].map(([name, value]) => [name, value.split(",").map((part) => part.trim())])),
     order: parseOrder(given.get("orderBy")),
     pageSize: size === undefined ? 20 : integer(/^\d{1,9}$/.test(size) ? Number(size) : size, "pageSize", 1, MAX_PAGE),
-    ...(pageToken !== undefined && { pageToken: string(pageToken, "pageToken") }),
+    pageToken: pageToken === undefined ? undefined : string(pageToken, "pageToken"),
   };
 }
 
@@ -202,7 +202,7 @@ function parseExpression(text: string): readonly (readonly [string, string])[] {
 function parseQuery(value: unknown, path: string): Query {
   const { text, filter } = members(value, path, ["text", "filter"]);
   return {
-    ...(text !== undefined && { text: shortString(text, `${path}.text`, MAX_TEXT_LENGTH) }),
+    text: text === undefined ? undefined : shortString(text, `${path}.text`, MAX_TEXT_LENGTH),
     filter: filter === undefined ? NO_FILTER : parseFilter(filter, `${path}.filter`),
   };
 }

@@ -1,6 +1,5 @@
 import { identityChanges, identityOf } from "../../core/client/registry-identity.ts";
 import { ProtocolError } from "../../core/model/errors.ts";
-import { omitUndefined } from "../../core/model/json.ts";
 import type { Clock, Log } from "../../core/model/ports.ts";
 import type { CardSource, FetchedCard } from "./card-source.ts";
 import type { ChangeKind } from "./changes.ts";
@@ -179,7 +178,7 @@ export class Refresh {
         entry.health !== before.health ||
         entry.updatedAt !== before.updatedAt ||
         (entry.heldBack === undefined) !== (before.heldBack === undefined);
-      return { entry, ...(isNews && { kind: "updated" as const }) };
+      return { entry, kind: isNews ? ("updated" as const) : undefined };
     });
   }
 }
@@ -208,7 +207,7 @@ function withCard(before: RegistryEntry, fetched: FetchedCard | "unchanged", now
   const { card, signature, findings, etag } = fetched;
   const isSame = JSON.stringify(card) === JSON.stringify(before.card);
   const updatedAt = isSame ? before.updatedAt : Math.max(now, before.updatedAt + 1);
-  return { ...rest, card, signature, findings, updatedAt, ...omitUndefined({ etag }) };
+  return { ...rest, card, signature, findings, updatedAt, etag };
 }
 
 function range(first: number, last: number): readonly number[] {

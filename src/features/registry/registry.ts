@@ -1,5 +1,4 @@
 import { invalidParams, ProtocolError } from "../../core/model/errors.ts";
-import { omitUndefined } from "../../core/model/json.ts";
 import type { Clock, Log } from "../../core/model/ports.ts";
 import type { CardSource, ReadCard } from "./card-source.ts";
 import type { Change, RegistryRecords } from "./changes.ts";
@@ -132,7 +131,7 @@ export class Registry {
       };
       const entry = await this.#entries.change(id, toEntry, { isNew });
       const message = created ? "An agent is registered." : "An agent is registered again.";
-      this.#options.log.info({ id, agent: read.card.name, owner, ...omitUndefined({ url: read.url }) }, message);
+      this.#options.log.info({ id, agent: read.card.name, owner, url: read.url }, message);
       return { entry: entry as RegistryEntry, created };
     } finally {
       const left = (this.#pending.get(owner) ?? 1) - 1;
@@ -203,8 +202,11 @@ export class Registry {
       failures: 0,
       signature,
       findings,
-      ...omitUndefined({ url, etag, ttlMs, expiresAt: ttlMs === undefined ? undefined : now + ttlMs }),
-      ...(isOther && { document }),
+      url,
+      etag,
+      ttlMs,
+      expiresAt: ttlMs === undefined ? undefined : now + ttlMs,
+      document: isOther ? document : undefined,
     };
     const healthy = this.#withHealth(entry);
     if (before === undefined) return { entry: healthy, kind: "registered" };
@@ -213,7 +215,7 @@ export class Registry {
       before.health !== healthy.health ||
       before.visibility !== healthy.visibility ||
       before.heldBack !== undefined;
-    return { entry: healthy, before, ...(isNews && { kind: "updated" as const }) };
+    return { entry: healthy, before, kind: isNews ? ("updated" as const) : undefined };
   }
 
   /** For an entry that was heard of just now. */
@@ -229,7 +231,7 @@ export class Registry {
     const entry = await this.#entries.change(id, (before) => {
       if (before?.ttlMs === undefined) return undefined;
       const alive = this.#withHealth({ ...before, expiresAt: this.#options.clock.now() + before.ttlMs });
-      return { entry: alive, ...(alive.health !== before.health && { kind: "updated" as const }) };
+      return { entry: alive, kind: alive.health !== before.health ? ("updated" as const) : undefined };
     });
     if (entry === undefined) throw agentNotFound();
     return entry.expiresAt;
@@ -269,8 +271,8 @@ export class Registry {
     const isWhole = filter.terms.length === 0 && filter.createdAfter === undefined && filter.updatedAfter === undefined;
     return {
       entries,
-      ...(isWhole && { total: this.#entries.visibleTo(owner) }),
-      ...(hasMore && last && { pageToken: encodePageToken(digest, { k: last[SORT_KEYS[order.field]], i: last.id }) }),
+      total: isWhole ? this.#entries.visibleTo(owner) : undefined,
+      pageToken: hasMore && last ? encodePageToken(digest, { k: last[SORT_KEYS[order.field]], i: last.id }) : undefined,
     };
   }
 

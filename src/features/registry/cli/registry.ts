@@ -64,7 +64,7 @@ export function registryList(output: Output, flags: FilterFlags & { readonly all
     const query = { filter: readFilter(flags), ...readPage(flags) };
     if (flags.all !== true) {
       const { items, pageToken, total } = await registry.listPage(query);
-      printEntries(session, { items, ...omitUndefined({ pageToken, total }) }, items);
+      printEntries(session, { items, pageToken, total }, items);
       if (session.settings.output === "text") printEnd(session, "list", items.length, { pageToken, total, url });
       return;
     }
@@ -85,7 +85,7 @@ export function registrySearch(
       text: words.join(" "),
       filter: readFilter(flags),
       ...readPage(flags),
-      ...(flags.local === true && { federation: "none" as const }),
+      federation: flags.local === true ? ("none" as const) : undefined,
     });
     const { pageToken, results, unanswered = [] } = page;
     printEntries(session, page, results);
@@ -106,8 +106,9 @@ export function registryAdd(output: Output, target: string, flags: AddFlags): Pr
   return withRegistry(output, flags, async ({ registry, session }) => {
     const agent: RegistrationInput = {
       ...(await readTarget(target)),
-      ...omitUndefined({ ttlSeconds: ifGiven(flags.ttl, readTtl), probe: flags.probe }),
-      ...(flags.public === true && { visibility: "public" as const }),
+      ttlSeconds: ifGiven(flags.ttl, readTtl),
+      probe: flags.probe,
+      visibility: flags.public === true ? ("public" as const) : undefined,
     };
     printDetails(session, await registry.register(agent));
   });
@@ -186,7 +187,7 @@ export function registryWatch(output: Output, flags: ClientFlags & { readonly af
   return withRegistry(output, flags, async ({ registry, session }) => {
     const { settings, stop } = session;
     try {
-      for await (const event of registry.watch(omitUndefined({ after: flags.after, signal: stop.signal }))) {
+      for await (const event of registry.watch({ after: flags.after, signal: stop.signal })) {
         if (settings.output === "json") printJson(output, event, "line");
         else output.write(renderEvent(event));
       }
@@ -212,7 +213,7 @@ function readFilter({ binding, dialect: given, health, mode, skill, tag }: Filte
 }
 
 function readPage({ pageSize, pageToken }: FilterFlags) {
-  return omitUndefined({ pageToken, pageSize: ifGiven(pageSize, (text) => readInteger("--page-size", text, 1, 100)) });
+  return { pageToken, pageSize: ifGiven(pageSize, (text) => readInteger("--page-size", text, 1, 100)) };
 }
 
 function printEntries(session: Session, page: object, entries: readonly (RegistryEntry | RegistryResult)[]): void {

@@ -55,12 +55,10 @@ export async function openRegistry(session: Session, url: string, isTarget: bool
   const options: RegistryOptions = {
     signal: stop.signal,
     retry: { attempts: 2, baseMs: 200, capMs: 1000 },
-    ...(isTrusted && { headers: headersOf(settings) }),
-    ...omitUndefined({
-      credentials: stored?.provider,
-      tls: isTrusted ? tls : tls && withoutCertificate(tls),
-      onExchange: settings.debug ? createExchangeLog(output) : undefined,
-    }),
+    headers: isTrusted ? headersOf(settings) : undefined,
+    credentials: stored?.provider,
+    tls: isTrusted ? tls : tls && withoutCertificate(tls),
+    onExchange: settings.debug ? createExchangeLog(output) : undefined,
   };
   return createRegistryClient(url, options);
 }
@@ -236,7 +234,8 @@ async function readNamedCard(session: Session, agentCard: string, read: ReadCard
 async function readInlineCard({ settings }: Session, { data = {} }: RegistryEntry, url: string): Promise<FetchedCard> {
   const { readGivenCard } = await import("../../../core/client/card/fetch-card.ts");
   return readGivenCard(data, url, {
-    ...omitUndefined({ version: settings.a2aVersion, dialect: settings.dialect }),
+    version: settings.a2aVersion,
+    dialect: settings.dialect,
     ...(await readTrustOptions(settings)),
   });
 }

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, listOf, omitUndefined } from "../../../core/model/json.ts";
+import { isObject, type JsonObject, listOf } from "../../../core/model/json.ts";
 import { findCallable } from "./find.ts";
 import { createRegistryRequests } from "./requests.ts";
 import {
@@ -31,17 +31,17 @@ export function createRegistryClient(address: string, options: RegistryOptions =
   const client: RegistryClient = {
     async search(query, call) {
       const { text, filter, ...rest } = typeof query === "string" ? { text: query } : query;
-      const body = { query: omitUndefined({ text, filter }), ...rest };
+      const body = { query: { text, filter }, ...rest };
       return readResults(await requests.send({ method: "POST", path: "/search", body, ...call }));
     },
     listPage,
     async *list(query, call) {
-      let pageToken: string | undefined;
+      let asked: RegistryListing | undefined = query;
       do {
-        const page: RegistryPage = await listPage({ ...query, ...omitUndefined({ pageToken }) }, call);
-        yield* page.items;
-        pageToken = page.pageToken;
-      } while (pageToken !== undefined);
+        const { items, pageToken }: RegistryPage = await listPage(asked, call);
+        yield* items;
+        asked = pageToken === undefined ? undefined : { ...query, pageToken };
+      } while (asked !== undefined);
     },
     async get(id, call) {
       return readDetails(await requests.send({ method: "GET", path: agentPath(id), ...call }));
@@ -60,7 +60,7 @@ export function createRegistryClient(address: string, options: RegistryOptions =
     async remove(id, call) {
       await requests.send({ method: "DELETE", path: agentPath(id), ...call });
     },
-    watch: (given = {}) => watchRegistry(requests, { ...omitUndefined({ signal: options.signal }), ...given }),
+    watch: (given = {}) => watchRegistry(requests, { ...given, signal: given.signal ?? options.signal }),
   };
   return client;
 }
@@ -82,10 +82,8 @@ function readPage(answer: JsonObject | undefined): RegistryPage {
   const { items, pageToken, total } = answer ?? {};
   return {
     items: entriesOf(items, "items"),
-    ...omitUndefined({
-      total: typeof total === "number" ? total : undefined,
-      pageToken: typeof pageToken === "string" && pageToken !== "" ? pageToken : undefined,
-    }),
+    total: typeof total === "number" ? total : undefined,
+    pageToken: typeof pageToken === "string" && pageToken !== "" ? pageToken : undefined,
   };
 }
 
@@ -94,11 +92,9 @@ function readResults(answer: JsonObject | undefined): RegistrySearchPage {
   const silent = listOf(unanswered).filter(isObject);
   return {
     results: entriesOf(results, "results").map(toResult),
-    ...omitUndefined({
-      pageToken: typeof pageToken === "string" && pageToken !== "" ? pageToken : undefined,
-      referrals: Array.isArray(referrals) ? referrals.filter(isObject) : undefined,
-      unanswered: silent.length === 0 ? undefined : silent.map(toUnanswered),
-    }),
+    pageToken: typeof pageToken === "string" && pageToken !== "" ? pageToken : undefined,
+    referrals: Array.isArray(referrals) ? referrals.filter(isObject) : undefined,
+    unanswered: silent.length === 0 ? undefined : silent.map(toUnanswered),
   };
 }
 

@@ -7,7 +7,7 @@ import { DEFAULT_REQUEST_RETRY, DEFAULT_TIMEOUT_MS } from "../../../core/client/
 import { createAuthenticatedExchanger, lowerCaseNames } from "../../../core/client/transport/authenticate.ts";
 import { createCallExchanger } from "../../../core/client/transport/credential-origins.ts";
 import { createTracer } from "../../../core/client/transport/trace.ts";
-import { isObject, type JsonObject, type JsonValue, omitUndefined } from "../../../core/model/json.ts";
+import { isObject, type JsonObject, type JsonValue } from "../../../core/model/json.ts";
 import { canParseUrl } from "../../../core/model/url.ts";
 import type { ExchangeAnswer, ExchangeCall, Exchanger } from "../../../core/wire/exchange.ts";
 import { JsonParseError, parseJson } from "../../../core/wire/parse-json.ts";
@@ -76,7 +76,8 @@ export function createRegistryRequests(address: string, options: RegistryOptions
         ...(body === undefined ? {} : { "content-type": "application/json" }),
       },
       timeoutMs: given.timeoutMs ?? options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
-      ...omitUndefined({ signal, body: body === undefined ? undefined : JSON.stringify(body) }),
+      signal,
+      body: body === undefined ? undefined : JSON.stringify(body),
     };
   }
 

@@ -71,8 +71,8 @@ export function toFoundAgent(entry: RegistryEntry): readonly FoundAgent[] {
       url: place,
       healthy,
       score,
-      ...(isHeldBack(entry) && { heldBack: true }),
-      ...(url === undefined ? data && { card: data } : omitUndefined({ identity: listedIdentity(entry) })),
+      heldBack: isHeldBack(entry) || undefined,
+      ...(url === undefined ? data && { card: data } : { identity: listedIdentity(entry) }),
     },
   ];
 }
