@@ -259,7 +259,7 @@ class Answer {
       text: this.#text,
       usage: this.#tokens.usage(),
       open,
-      ...(user !== undefined && { user }),
+      user,
     };
     await this.#turn.memory.set(PROGRESS, progress);
   }

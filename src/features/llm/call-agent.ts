@@ -76,8 +76,8 @@ async function open(call: AgentCall, turn: Turn, agent: CallableAgent, child: Ch
     role: "ROLE_USER",
     contextId: contextIdFor(agent, turn),
     parts: call.parts,
-    ...(agent.isLocal && { referenceTaskIds: [task.id] }),
-    ...(waiting !== undefined && { taskId: waiting }),
+    referenceTaskIds: agent.isLocal ? [task.id] : undefined,
+    taskId: waiting,
   };
   return child.send({ message }, signal, messageId);
 }

@@ -90,9 +90,9 @@ export function decodeChunk(value: unknown): ChatDelta {
     reasoning: stringOf(delta.reasoning_content) || stringOf(delta.reasoning) || reasoning,
     toolCalls: listOf(delta.tool_calls).map(decodeToolCall),
     isWhole,
-    ...(finish !== "" && { finish }),
-    ...(counted && { usage: counted }),
-    ...(failure && { error: failure }),
+    finish: finish !== "" ? finish : undefined,
+    usage: counted,
+    error: failure,
   };
 }
 
@@ -128,8 +128,8 @@ function decodeUsage(value: unknown): TokenUsage | undefined {
   return {
     promptTokens,
     completionTokens,
-    ...(reasoning > 0 && { reasoningTokens: reasoning }),
-    ...(cached > 0 && { cachedTokens: cached }),
+    reasoningTokens: reasoning > 0 ? reasoning : undefined,
+    cachedTokens: cached > 0 ? cached : undefined,
   };
 }
 

@@ -43,9 +43,9 @@ export function createTokenCount(
         requests: total.requests + 1,
         promptTokens: total.promptTokens + counted.promptTokens,
         completionTokens: total.completionTokens + counted.completionTokens,
-        ...(reasoningTokens > 0 && { reasoningTokens }),
-        ...(cachedTokens > 0 && { cachedTokens }),
-        ...((usage === undefined || total.estimated) && { estimated: true }),
+        reasoningTokens: reasoningTokens > 0 ? reasoningTokens : undefined,
+        cachedTokens: cachedTokens > 0 ? cachedTokens : undefined,
+        estimated: usage === undefined || total.estimated ? true : undefined,
       };
     },
     usage: (): Usage => total,

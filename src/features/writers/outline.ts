@@ -60,7 +60,11 @@ function textOutline(content: string): Outline | undefined {
     sections: sections.map((section, index) => {
       const share = Math.ceil((MAX_SOURCE_LENGTH * lengths[index]!) / Math.max(total, 1));
       const paragraphs = splitParagraphs(analysis.text.slice(section.start, section.end), share);
-      return { title: section.title, points: points[index]!, ...(paragraphs.length > 0 && { paragraphs }) };
+      return {
+        title: section.title,
+        points: points[index]!,
+        paragraphs: paragraphs.length > 0 ? paragraphs : undefined,
+      };
     }),
   };
 }
@@ -199,7 +203,7 @@ export function readOutline(value: unknown): Outline | undefined {
     language:
       stated ?? detectLanguage([title ?? "", ...sections.map((section) => section.title), ...points].join("\n")),
     basis: given.basis === "text" || given.basis === "topic" ? given.basis : basisOf(points),
-    ...(brief !== undefined && { brief }),
+    brief,
     sections,
   };
 }
@@ -311,7 +315,7 @@ function readSections(values: readonly unknown[]): OutlineSection[] {
       const points = firstPoints(value);
       const paragraphs = readParagraphs(value.paragraphs);
       if (title !== "" || points.length > 0 || paragraphs.length > 0)
-        sections.push({ title, points, ...(paragraphs.length > 0 && { paragraphs }) });
+        sections.push({ title, points, paragraphs: paragraphs.length > 0 ? paragraphs : undefined });
     }
   }
   return sections;

@@ -28,8 +28,8 @@ export class ArtifactDisplay {
     return [
       {
         artifact: { ...rest, artifactId: shown, name: title, parts },
-        ...(append === true && !isNew ? { append } : undefined),
-        ...(lastChunk === undefined ? undefined : { lastChunk }),
+        append: (append === true && !isNew) || undefined,
+        lastChunk,
       },
     ];
   }
@@ -76,5 +76,5 @@ export class ItemDisplay {
 }
 
 function artifactEvent(name: string, parts: readonly Part[], append: boolean): AgentEvent {
-  return { artifact: { artifactId: name, name, parts }, ...(append ? { append } : undefined) };
+  return { artifact: { artifactId: name, name, parts }, append: append || undefined };
 }

@@ -126,7 +126,7 @@ async function sendAnswer(options: OpenOptions, child: ChildTask, taskId: string
     contextId: contextIdFor(agent, context.turn),
     role,
     parts,
-    ...(metadata === undefined ? undefined : { metadata }),
+    metadata,
   };
   try {
     return await child.send({ message }, signal, `${attempt.id}/${messageId}`);

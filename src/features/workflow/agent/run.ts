@@ -154,8 +154,8 @@ class RunState {
 function questionEvent({ message, progress, status }: Question): AgentEvent {
   const draft = {
     parts: message === undefined || message.parts.length === 0 ? [{ text: waitingText(progress) }] : message.parts,
-    ...(message?.metadata && { metadata: message.metadata }),
-    ...(message?.extensions && { extensions: message.extensions }),
+    metadata: message?.metadata,
+    extensions: message?.extensions,
   };
   return { status, message: withProgress(draft, progress) };
 }

@@ -1,4 +1,4 @@
-import { isObject, type JsonValue, omitUndefined, type Writable } from "../../../core/model/json.ts";
+import { isObject, type JsonValue, type Writable } from "../../../core/model/json.ts";
 import { type Finding, type Path, toFindings } from "../../../core/yaml/problems.ts";
 import { ExpressionError, parseCondition, printReference } from "./expression.ts";
 import { checkSchema } from "./output-schema.ts";
@@ -68,8 +68,12 @@ export function compileStep(
       concurrency: data.concurrency ?? DEFAULT_CONCURRENCY,
       retry: { attempts, baseMs: delay, capMs: Math.max(delay, maxDelay) },
       onFailure: data.onFailure,
-      ...omitUndefined({ input, when, foreach, timeoutMs, position: around.position }),
-      ...(outputSchema !== undefined && { outputSchema: outputSchema as NonNullable<Step["outputSchema"]> }),
+      input,
+      when,
+      foreach,
+      timeoutMs,
+      position: around.position,
+      outputSchema: outputSchema as Step["outputSchema"],
     },
   };
 }

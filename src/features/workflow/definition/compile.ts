@@ -1,4 +1,4 @@
-import { fieldsOf, isObject, listOf, omitUndefined } from "../../../core/model/json.ts";
+import { fieldsOf, isObject, listOf } from "../../../core/model/json.ts";
 import type { Position } from "../../../core/yaml/document.ts";
 import { formatPath, type Path, type Problem, toFindings } from "../../../core/yaml/problems.ts";
 import { compileStep, type StepFinding } from "./compile-step.ts";
@@ -77,7 +77,7 @@ export function compileWorkflow(values: unknown, reading: Reading): Workflow | u
   const needed = new Set([...steps.values()].flatMap((step) => step.needs));
   const output = data.output ?? names.filter((name) => !needed.has(name));
   const { name, description } = data;
-  return { ...omitUndefined({ name, description }), steps, output, order };
+  return { name, description, steps, output, order };
 }
 
 function checkOutput(output: unknown, names: readonly string[], report: (finding: StepFinding) => void): void {
