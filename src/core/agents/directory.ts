@@ -2,6 +2,7 @@ import type { Agent, Turn } from "../engine/agent.ts";
 import type { AgentProfile } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
+import type { Records } from "../model/records.ts";
 import { type Peer, peerContextId } from "./child-task.ts";
 
 /** Which agent is meant: by its name on this server, by its URL, or by the id of a skill … */
@@ -57,20 +58,11 @@ export interface AgentDirectory {
 /** Beside other agents, what the runs of a server may use. */
 export interface RunServices {
   /** Durable facts beside tasks. */
-  readonly records: RunRecords;
+  readonly records: Records;
   /** The profile of an agent of the same server. */
   findProfile(agent: string): AgentProfile | undefined;
   /** Counts the tokens of a language model. */
   countTokens(agent: string, kind: TokenKind, count: number): void;
-}
-
-export interface RunRecords {
-  record(space: string, key: string): Promise<string | undefined>;
-  /** Replaces a record by what `change` makes of it, as often as another writer comes between. */
-  update(
-    record: { readonly space: string; readonly key: string; readonly ttlMs?: number; readonly keep?: number },
-    change: (before: string | undefined) => string | undefined,
-  ): Promise<void>;
 }
 
 export type TokenKind = "prompt" | "completion";

@@ -5,10 +5,13 @@ import type { Caller } from "../model/caller.ts";
 import type { AgentCard } from "../model/card.ts";
 import type { CallContext, Delivery, Dispatcher, ReplyTo } from "../model/operation.ts";
 import type { LogFields } from "../model/ports.ts";
+import type { Records } from "../model/records.ts";
 import type { Closure, Connection } from "../wire/connection.ts";
 import type { FullReply, RequestHead } from "../wire/exchange.ts";
 import type { Link } from "../wire/link.ts";
 import type { Abilities, AgentService, CodecTools, ServeContext, ServeLimits } from "./contract.ts";
+
+export type { Records };
 
 /** What the server provides to the carriers of one dialect. */
 export interface CarrierHost extends CodecTools {
@@ -43,31 +46,6 @@ interface ReplyRegistry {
     taskId: string,
     reply: ReplyTo & { readonly dialect: string; readonly after?: number },
   ): Promise<boolean>;
-}
-
-/** Small durable facts beside tasks, by space and key, as JSON text. */
-export interface Records {
-  record(space: string, key: string): Promise<string | undefined>;
-  records(space: string, query: RecordQuery): Promise<readonly { readonly key: string; readonly value: string }[]>;
-  put(record: RecordTarget & { readonly value: string }): Promise<boolean>;
-  /** As `put` with what `change` makes of the present value. Undefined: no change. */
-  update(record: RecordTarget, change: (before: string | undefined) => string | undefined): Promise<void>;
-  delete(space: string, key: string): Promise<void>;
-}
-
-interface RecordQuery {
-  /** Key of the last one of the page before. */
-  readonly after?: string;
-  readonly limit: number;
-}
-
-interface RecordTarget {
-  readonly space: string;
-  readonly key: string;
-  /** How long it is kept; absent: until it is deleted. */
-  readonly ttlMs?: number;
-  /** Maximum number of records in the space: the oldest are deleted. */
-  readonly keep?: number;
 }
 
 /**

@@ -3,6 +3,7 @@ import type { AgentProfile } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
 import { checkHopLimit, type Hops, readHops, withHops } from "../model/extensions.ts";
 import type { CallContext, Dispatcher, Operation, OutcomeOf, Outcomes } from "../model/operation.ts";
+import type { Records } from "../model/records.ts";
 import { statusText } from "../model/status-texts.ts";
 import { WEBHOOK_ROUTE } from "../store/contract.ts";
 import type { Agent } from "./agent.ts";
@@ -17,7 +18,7 @@ import { PushConfigs } from "./operations/push-configs.ts";
 import { SendHandler } from "./operations/send-message.ts";
 import { TaskQueries } from "./operations/task-queries.ts";
 import { type EngineContext, type EngineOptions, toEngineContext } from "./options.ts";
-import { createRecords, type EngineRecords } from "./records.ts";
+import { createRecords } from "./records.ts";
 import { Runner, type ServedAgent } from "./runs/runner.ts";
 
 /** An agent as the engine serves it. */
@@ -35,7 +36,7 @@ export class Engine {
   readonly #runner: Runner;
   readonly #pushConfigs: PushConfigs;
   readonly #deliveries: Deliveries;
-  readonly #records: EngineRecords;
+  readonly #records: Records;
   readonly #sending: SendHandler;
   readonly #reading: TaskQueries;
   readonly #cancelling: CancelHandler;
@@ -133,7 +134,7 @@ export class Engine {
   }
 
   /** Small durable facts beside tasks. */
-  get records(): EngineRecords {
+  get records(): Records {
     return this.#records;
   }
 

@@ -1,7 +1,7 @@
 /** What was said before in a conversation, kept durably beside the tasks, by agent, owner and context. */
 
-import type { RunRecords } from "../../core/agents/directory.ts";
 import { fieldsOf, listOf } from "../../core/model/json.ts";
+import type { Records } from "../../core/model/records.ts";
 import type { ChatMessage } from "./chat-codec.ts";
 import { estimateMessageTokens, truncateToTokens } from "./message-content.ts";
 
@@ -25,7 +25,7 @@ const CONVERSATION_TTL_MS = 30 * 24 * 60 * 60 * 1000;
 
 /** The newest exchanges that fit, as messages, oldest first. */
 export async function recallConversation(
-  records: RunRecords,
+  records: Records,
   key: ConversationKey,
   maxTokens: number,
 ): Promise<readonly ChatMessage[]> {
@@ -34,7 +34,7 @@ export async function recallConversation(
 }
 
 export async function rememberExchange(
-  records: RunRecords,
+  records: Records,
   key: ConversationKey,
   exchange: Exchange,
   maxTokens: number,

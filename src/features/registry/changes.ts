@@ -2,26 +2,12 @@
 
 import { isObject } from "../../core/model/json.ts";
 import type { Clock } from "../../core/model/ports.ts";
+import type { Records } from "../../core/model/records.ts";
 import type { Health, RegistryEntry, Visibility } from "./entry.ts";
 import { identifierOf } from "./entry.ts";
 
 /** Records of the store, as the engine offers them. */
-export interface RegistryRecords {
-  record(space: string, key: string): Promise<string | undefined>;
-  records(
-    space: string,
-    query: { readonly after?: string; readonly limit: number },
-  ): Promise<readonly { readonly key: string; readonly value: string }[]>;
-  /** False: the record is not what `ifValue` names. */
-  put(record: {
-    readonly space: string;
-    readonly key: string;
-    readonly value: string;
-    readonly keep?: number;
-    readonly ifValue?: string | null;
-  }): Promise<boolean>;
-  delete(space: string, key: string): Promise<void>;
-}
+export type RegistryRecords = Omit<Records, "update">;
 
 export type ChangeKind = "registered" | "updated" | "stale" | "removed";
 

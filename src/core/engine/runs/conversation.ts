@@ -1,6 +1,6 @@
 import { fieldsOf, isObject, type JsonValue, listOf } from "../../model/json.ts";
+import type { Records } from "../../model/records.ts";
 import type { ConversationMemory } from "../agent.ts";
-import type { EngineRecords } from "../records.ts";
 
 /** Conversations of one owner with one agent; the oldest are forgotten. */
 const MAX_CONVERSATIONS = 1_000;
@@ -9,7 +9,7 @@ const CONVERSATION_TTL_MS = 30 * 24 * 60 * 60 * 1000;
 const MAX_LENGTH = 256 * 1024;
 
 interface ConversationOptions {
-  readonly records: Pick<EngineRecords, "record" | "update">;
+  readonly records: Pick<Records, "record" | "update">;
   readonly agent: string;
   readonly owner: string;
   readonly contextId: string;

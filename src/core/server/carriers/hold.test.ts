@@ -1,13 +1,13 @@
 import { expect, it } from "vitest";
-import type { EngineRecords } from "../../engine/records.ts";
 import { FakeClock } from "../../engine/testing/fake-clock.ts";
 import { SILENT_LOG } from "../../model/ports.ts";
+import type { Records } from "../../model/records.ts";
 import { Hold } from "./hold.ts";
 
 const LEASE_MS = 10_000;
 
 /** One space of records that expire, as all nodes see it. */
-function createRecords(clock: FakeClock): Pick<EngineRecords, "record" | "put"> {
+function createRecords(clock: FakeClock): Pick<Records, "record" | "put"> {
   const kept = new Map<string, { readonly value: string; readonly until: number }>();
   const read = (key: string) => {
     const found = kept.get(key);
@@ -23,7 +23,7 @@ function createRecords(clock: FakeClock): Pick<EngineRecords, "record" | "put"> 
   };
 }
 
-function createHold(node: string, clock: FakeClock, records: Pick<EngineRecords, "record" | "put">, failures: number) {
+function createHold(node: string, clock: FakeClock, records: Pick<Records, "record" | "put">, failures: number) {
   const counts = { opened: 0, tried: 0 };
   const tools = { node, records, clock, log: SILENT_LOG, leaseMs: LEASE_MS, monotonic: () => clock.now() };
   const hold = new Hold("a carrier", tools, {

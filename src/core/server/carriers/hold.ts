@@ -3,11 +3,11 @@
  * expires unless it is renewed.
  */
 
-import type { EngineRecords } from "../../engine/records.ts";
 import type { Clock, Log } from "../../model/ports.ts";
+import type { Records } from "../../model/records.ts";
 
 export interface HoldTools {
-  readonly records: Pick<EngineRecords, "record" | "put">;
+  readonly records: Pick<Records, "record" | "put">;
   readonly node: string;
   /** A node that is silent for this long has lost its connections. */
   readonly leaseMs: number;

@@ -38,6 +38,8 @@ export function createMemoryRecords(clock: Pick<Clock, "now">): Records {
         .map((key) => ({ key, value: read(space, key) ?? "" }));
     },
     async put(record) {
+      const { ifValue, key, space } = record;
+      if (ifValue !== undefined && (read(space, key) ?? null) !== ifValue) return false;
       write(record);
       return true;
     },
