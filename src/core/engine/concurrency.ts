@@ -1,3 +1,12 @@
+import type { Agent } from "./agent.ts";
+
+/** An agent with the line of those that wait to be run by it. */
+export interface ServedAgent {
+  readonly name: string;
+  agent: Agent;
+  readonly queue: RunQueue;
+}
+
 /**
  * Limits the runs of one agent at a time. Waiting runs are started in turn by owner, so that one owner's thousand
  * tasks do not make the next owner wait for all of them; within an owner, first come first served.

@@ -7,7 +7,7 @@ import type { Records } from "../model/records.ts";
 import { statusText } from "../model/status-texts.ts";
 import { WEBHOOK_ROUTE } from "../store/contract.ts";
 import type { Agent } from "./agent.ts";
-import { QuotaCounter, RunQueue } from "./concurrency.ts";
+import { QuotaCounter, RunQueue, type ServedAgent } from "./concurrency.ts";
 import { Deliveries } from "./deliveries/deliveries.ts";
 import type { DeliveryRoute } from "./deliveries/route-worker.ts";
 import { createWebhookRoute } from "./deliveries/webhook-route.ts";
@@ -19,7 +19,7 @@ import { SendHandler } from "./operations/send-message.ts";
 import { TaskQueries } from "./operations/task-queries.ts";
 import { type EngineContext, type EngineOptions, toEngineContext } from "./options.ts";
 import { createRecords } from "./records.ts";
-import { Runner, type ServedAgent } from "./runs/runner.ts";
+import { Runner } from "./runs/runner.ts";
 
 /** An agent as the engine serves it. */
 interface EngineAgent extends Dispatcher {

@@ -1,6 +1,8 @@
+import type { Caller } from "../model/caller.ts";
 import type { AgentProfile } from "../model/card.ts";
 import { invalidParams, ProtocolError } from "../model/errors.ts";
 import type { LogEntry, RequestDetails } from "../model/event.ts";
+import type { JsonValue } from "../model/json.ts";
 import { mediaTypeOfName } from "../model/media-types.ts";
 import {
   isDataPart,
@@ -9,27 +11,64 @@ import {
   isUrlPart,
   type Message,
   type Part,
+  placeInTask,
   type RawPart,
   type UrlPart,
 } from "../model/message.ts";
 import type { CallContext, SendInput } from "../model/operation.ts";
 import { messageSize, metadataSize } from "../model/size.ts";
-import type { OwnerLoads } from "./concurrency.ts";
-import type { EngineLimits } from "./options.ts";
-import type { ServedAgent } from "./runs/runner.ts";
+import { formatTimestamp } from "../model/task.ts";
+import type { DeliveryRegistration, IdempotencyClaim } from "../store/contract.ts";
+import type { OwnerLoads, ServedAgent } from "./concurrency.ts";
+import type { EngineContext, EngineLimits } from "./options.ts";
+import { computeFingerprint } from "./request-identity.ts";
 import { isLonger } from "./runs/validate-output.ts";
-import type { QueuedTurn } from "./tasks/live-task.ts";
 
-/** What came with a message. */
-export interface SendRequest {
+/** A send with all that decides what becomes of it. */
+export interface IncomingSend {
+  readonly served: ServedAgent;
   readonly input: SendInput;
   readonly call: CallContext;
   /** When the caller gives up, in milliseconds since the epoch. */
   readonly deadline: number | undefined;
+  /** The caller wants the events as they come. */
+  readonly follow: boolean;
+  /** Where what follows is delivered; set once it was read and checked. */
+  deliveries: readonly DeliveryRegistration[] | undefined;
+}
+
+/** A message that waits for its turn. */
+export interface QueuedTurn {
+  /** Of the event that brought the message; known once it is committed. */
+  number: number | undefined;
+  readonly message: Message;
+  readonly caller: Caller;
+  readonly acceptedOutputModes: readonly string[];
+  readonly metadata: Message["metadata"];
+  /** When the caller gives up, in milliseconds since the epoch. */
+  readonly deadline: number | undefined;
+  /** A run of it was begun before and cut off. */
+  isRepeated?: boolean;
+  /** Where an earlier attempt at it had come to. */
+  checkpoint?: JsonValue;
+}
+
+/** A task as its log begins. */
+export function toFirstTask({ clock, ids }: EngineContext, message: Message, id: string) {
+  const contextId = message.contextId ?? ids.context();
+  const status = { state: "TASK_STATE_SUBMITTED" as const, timestamp: formatTimestamp(clock.now()) };
+  const history: [Message] = [placeInTask(message, id, contextId)];
+  return { id, contextId, status, history };
+}
+
+/** Under which a repeat of the send will be recognised, if its caller gave it a key. */
+export function claimOf({ times }: EngineContext, { input, call }: IncomingSend): IdempotencyClaim | undefined {
+  if (call.idempotencyKey === undefined) return undefined;
+  return { key: call.idempotencyKey, fingerprint: computeFingerprint(input), ttlMs: times.idempotencyMs };
 }
 
 /** Only what there is: most messages come with nothing beside them. */
-export function toRequestDetails({ input, call, deadline }: SendRequest): RequestDetails | undefined {
+export function toRequestDetails({ input, call, deadline }: IncomingSend): RequestDetails | undefined {
   const acceptedOutputModes = input.configuration?.acceptedOutputModes;
   const { metadata } = input;
   const { authenticated } = call.caller;
@@ -44,7 +83,7 @@ export function toRequestDetails({ input, call, deadline }: SendRequest): Reques
 
 export function toTurn(
   message: Message,
-  { input, call, deadline }: SendRequest,
+  { input, call, deadline }: IncomingSend,
   number: number | undefined,
 ): QueuedTurn {
   return {

@@ -2,12 +2,12 @@ import { statusText } from "../model/status-texts.ts";
 import { isTerminal } from "../model/task.ts";
 import type { Lease, TaskHead, Wakeup } from "../store/contract.ts";
 import type { Agent } from "./agent.ts";
-import { toStoredTurn } from "./incoming-message.ts";
+import type { ServedAgent } from "./concurrency.ts";
+import { type QueuedTurn, toStoredTurn } from "./incoming-message.ts";
 import { leaseLostError } from "./node-lease.ts";
 import type { NodeReport } from "./node-report.ts";
 import type { EngineContext } from "./options.ts";
-import type { Runner, ServedAgent } from "./runs/runner.ts";
-import type { QueuedTurn } from "./tasks/live-task.ts";
+import type { Runner } from "./runs/runner.ts";
 import { textDraft } from "./tasks/task-events.ts";
 
 const CLAIM_BATCH_SIZE = 100;

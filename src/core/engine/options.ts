@@ -9,7 +9,7 @@ import {
   SILENT_LOG,
 } from "../model/ports.ts";
 import type { TaskStore } from "../store/contract.ts";
-import type { PushAttempt, PushSender } from "./deliveries/webhook-route.ts";
+import type { PushAttempt, PushSender } from "./deliveries/push-sender.ts";
 import { NodeLease } from "./node-lease.ts";
 import { ReportedMeter } from "./node-report.ts";
 import { StoreReturn } from "./store-return.ts";

@@ -3,7 +3,7 @@ import { createTargetPolicy } from "../auth/guarded-fetch/target-policy.ts";
 import type { SigningKey, SigningKeyOptions } from "../auth/signatures/keys.ts";
 import { createPushToken, PUSH_SIGNATURE_HEADER, PUSH_TOKEN_HEADER, signPush } from "../auth/signatures/sign-push.ts";
 import type { Dialect, PushBody, PushEncoding } from "../dialects/contract.ts";
-import type { PushNotification, PushOutcome, PushSender } from "../engine/deliveries/webhook-route.ts";
+import type { PushNotification, PushOutcome, PushSender } from "../engine/deliveries/push-sender.ts";
 import type { EngineLimits, EngineOptions, EngineTimes } from "../engine/options.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { Loss } from "../model/loss.ts";

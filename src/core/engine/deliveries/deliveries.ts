@@ -18,11 +18,9 @@ export class Deliveries {
   constructor(context: EngineContext, runner: Runner) {
     this.#context = context;
     this.#runner = runner;
-    runner.committer.setDeliveryListener({
-      onDue: (routes) => this.#notifyDue(routes),
-      onHeld: (claims) => {
-        for (const claim of claims) this.#workers.get(claim.delivery.route)?.begin(claim, true);
-      },
+    runner.committer.onDeliveries((due, held) => {
+      for (const claim of held) this.#workers.get(claim.delivery.route)?.begin(claim, true);
+      if (due.length > 0) this.#notifyDue(due);
     });
     this.#unsubscribe = context.store.wakeups.subscribe((wakeup) => {
       if (wakeup === "all" || (wakeup.deliveries === true && !this.#publishing)) this.#lookAll();

@@ -8,7 +8,7 @@ import { promptly, settle } from "../testing/fake-clock.ts";
 import { callOf, Harness, type HarnessOptions } from "../testing/harness.ts";
 import { FAILED, Receivers } from "../testing/receivers.ts";
 import { FlakyStore } from "../testing/stores.ts";
-import type { PushAttempt, PushOutcome } from "./webhook-route.ts";
+import type { PushAttempt, PushOutcome } from "./push-sender.ts";
 
 const HOOK = "https://hook.example/a";
 const OTHER = "https://other.example/b";

@@ -7,6 +7,8 @@ import {
   checkBytes,
   checkCapacity,
   checkContext,
+  claimOf,
+  type IncomingSend,
   inputSize,
   taskEndedError,
   toRequestDetails,
@@ -21,7 +23,6 @@ import type { LogReader } from "../tasks/log-readers.ts";
 import { statusEvent } from "../tasks/task-events.ts";
 import { type EventExtras, isSameEntry } from "../tasks/task-write.ts";
 import type { StoredSend } from "./existing-task.ts";
-import { claimOf, type IncomingSend } from "./incoming-send.ts";
 import type { Placement } from "./placement.ts";
 
 /** A message for a task that this node runs. */

@@ -1,14 +1,13 @@
 import { taskIdTaken } from "../../model/errors.ts";
 import { LogEntry } from "../../model/event.ts";
-import { type Message, placeInTask } from "../../model/message.ts";
 import { statusText } from "../../model/status-texts.ts";
-import { formatTimestamp, STATE_CLASS } from "../../model/task.ts";
-import { toRequestDetails } from "../incoming-message.ts";
+import { STATE_CLASS } from "../../model/task.ts";
+import type { ServedAgent } from "../concurrency.ts";
+import { claimOf, type IncomingSend, toFirstTask, toRequestDetails } from "../incoming-message.ts";
 import type { EngineContext } from "../options.ts";
 import { DuplicateSend, toScope } from "../request-identity.ts";
-import type { Runner, ServedAgent } from "../runs/runner.ts";
+import type { Runner } from "../runs/runner.ts";
 import type { StoredSend } from "./existing-task.ts";
-import { claimOf, type IncomingSend } from "./incoming-send.ts";
 
 /** As long as a call waits for an agent that is not connected. */
 const CLAIM_MS = 10_000;
@@ -66,12 +65,4 @@ export class Placement {
     if (!this.#runner.runsElsewhere(served)) return;
     await this.#runner.tasks.failStored(head, statusText("peerNotConnected"));
   }
-}
-
-/** A task as its log begins. */
-export function toFirstTask({ clock, ids }: EngineContext, message: Message, id: string) {
-  const contextId = message.contextId ?? ids.context();
-  const status = { state: "TASK_STATE_SUBMITTED" as const, timestamp: formatTimestamp(clock.now()) };
-  const history: [Message] = [placeInTask(message, id, contextId)];
-  return { id, contextId, status, history };
 }

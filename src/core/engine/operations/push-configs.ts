@@ -8,12 +8,12 @@ import type {
 } from "../../model/operation.ts";
 import { canParseUrl } from "../../model/url.ts";
 import { type DeliveryQuery, type DeliveryRegistration, WEBHOOK_ROUTE } from "../../store/contract.ts";
-import { KeyedMutex } from "../concurrency.ts";
+import { KeyedMutex, type ServedAgent } from "../concurrency.ts";
 import type { Deliveries } from "../deliveries/deliveries.ts";
 import { toWebhook, toWebhookSecret } from "../deliveries/webhook-route.ts";
 import type { EngineContext } from "../options.ts";
 import { isSameScope, toScope } from "../request-identity.ts";
-import type { Runner, ServedAgent } from "../runs/runner.ts";
+import type { Runner } from "../runs/runner.ts";
 import { fromPushPageToken, toPushPageToken } from "./task-queries.ts";
 
 type PushOperation<Kind extends Operation["kind"]> = Extract<Operation, { kind: Kind }>;

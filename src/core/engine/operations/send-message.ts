@@ -5,19 +5,28 @@ import type { Message } from "../../model/message.ts";
 import type { CallContext, FrameStream, SendInput, SendOutcome } from "../../model/operation.ts";
 import { isTerminal } from "../../model/task.ts";
 import type { DeliveryRegistration, IdempotencyRecord, IdempotencyScope } from "../../store/contract.ts";
-import { KeyedMutex } from "../concurrency.ts";
-import { checkCapacity, checkIds, checkParts, inputSize, toRequestDetails, toTurn } from "../incoming-message.ts";
+import { KeyedMutex, type ServedAgent } from "../concurrency.ts";
+import {
+  checkCapacity,
+  checkIds,
+  checkParts,
+  claimOf,
+  type IncomingSend,
+  inputSize,
+  toFirstTask,
+  toRequestDetails,
+  toTurn,
+} from "../incoming-message.ts";
 import type { EngineContext } from "../options.ts";
 import { DuplicateSend, isSameScope, requireSameContent, toScope } from "../request-identity.ts";
-import type { Runner, ServedAgent } from "../runs/runner.ts";
+import type { Runner } from "../runs/runner.ts";
 import type { LiveTask } from "../tasks/live-task.ts";
 import type { LiveTasks } from "../tasks/live-tasks.ts";
 import type { LogReader } from "../tasks/log-readers.ts";
 import { closeReaderOnError, LogStream, toMessageStream, toSnapshotFrame } from "../tasks/log-stream.ts";
 import { ExistingTasks, type StoredSend } from "./existing-task.ts";
 import { type Accepted, FollowUps } from "./follow-ups.ts";
-import { claimOf, type IncomingSend } from "./incoming-send.ts";
-import { Placement, toFirstTask } from "./placement.ts";
+import { Placement } from "./placement.ts";
 import type { PushConfigs } from "./push-configs.ts";
 
 /** Everything that happens to a message until an agent has it, and the answer until the caller has it. */

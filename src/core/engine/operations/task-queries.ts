@@ -4,9 +4,10 @@ import { EXTENSIONS } from "../../model/extensions.ts";
 import type { CallContext, FrameStream, ListInput, TaskPage } from "../../model/operation.ts";
 import { isTerminal, type Task } from "../../model/task.ts";
 import type { ListPosition, ListQuery, Scope, TaskHead } from "../../store/contract.ts";
+import type { ServedAgent } from "../concurrency.ts";
 import type { EngineContext } from "../options.ts";
 import { isSameScope, toScope } from "../request-identity.ts";
-import type { Runner, ServedAgent } from "../runs/runner.ts";
+import type { Runner } from "../runs/runner.ts";
 import { LogStream, toSnapshotFrame } from "../tasks/log-stream.ts";
 
 const DEFAULT_PAGE_SIZE = 50;

@@ -7,21 +7,16 @@ import { isTerminal, STATE_CLASS } from "../../model/task.ts";
 import { TransientMap } from "../../model/transient.ts";
 import type { TaskHead } from "../../store/contract.ts";
 import type { Agent } from "../agent.ts";
-import type { RunQueue } from "../concurrency.ts";
+import type { ServedAgent } from "../concurrency.ts";
+import type { QueuedTurn } from "../incoming-message.ts";
 import type { EngineContext } from "../options.ts";
 import type { Committer } from "../tasks/committer.ts";
-import type { LiveTask, QueuedTurn } from "../tasks/live-task.ts";
+import type { LiveTask } from "../tasks/live-task.ts";
 import { LiveTasks } from "../tasks/live-tasks.ts";
 import type { LogReaders } from "../tasks/log-readers.ts";
 import { textDraft } from "../tasks/task-events.ts";
 import { RunningTurn } from "./running-turn.ts";
 import { TurnRun } from "./turn-run.ts";
-
-export interface ServedAgent {
-  readonly name: string;
-  agent: Agent;
-  readonly queue: RunQueue;
-}
 
 /** One run under way. */
 interface ActiveRun {
@@ -48,10 +43,11 @@ export class Runner {
 
   constructor(context: EngineContext) {
     this.#context = context;
-    this.tasks = new LiveTasks(context, {
-      onWork: (live) => this.start(live),
-      onGone: (live, reason) => this.stop(live, reason),
-    });
+    this.tasks = new LiveTasks(
+      context,
+      (live) => this.start(live),
+      (live, reason) => this.stop(live, reason),
+    );
     this.committer = this.tasks.committer;
     this.readers = this.tasks.readers;
   }
@@ -194,7 +190,7 @@ export class Runner {
     const turn = new RunningTurn(this.#context, this.committer, live, queued, limit?.at);
     const run = new TurnRun(this.#context, live, agent, turn);
     running.run = run;
-    if (live.state === "TASK_STATE_SUBMITTED") this.committer.addParticipant(run);
+    if (live.state === "TASK_STATE_SUBMITTED") this.committer.beforeCommit(() => run.showIfSilent());
     running.stopTimeout =
       limit === undefined
         ? undefined

@@ -5,10 +5,11 @@ import type { JsonObject, JsonValue } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import type { Task } from "../../model/task.ts";
 import type { ConversationMemory, Turn, TurnMemory, UnyieldedEvents } from "../agent.ts";
+import type { QueuedTurn } from "../incoming-message.ts";
 import type { EngineContext } from "../options.ts";
 import { createRecords } from "../records.ts";
 import type { Committer } from "../tasks/committer.ts";
-import type { LiveTask, QueuedTurn } from "../tasks/live-task.ts";
+import type { LiveTask } from "../tasks/live-task.ts";
 import { createConversation } from "./conversation.ts";
 
 /** What an agent sees of one message. Signal, history and memory are made when asked for: most turns need none. */

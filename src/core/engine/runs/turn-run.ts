@@ -5,7 +5,6 @@ import { statusText } from "../../model/status-texts.ts";
 import { type Artifact, isInterrupted, isTerminal, withParts } from "../../model/task.ts";
 import type { Agent, AgentEvent, AgentRun, ArtifactDraft, MessageDraft } from "../agent.ts";
 import type { EngineContext } from "../options.ts";
-import type { CommitParticipant } from "../tasks/committer.ts";
 import type { LiveTask } from "../tasks/live-task.ts";
 import { agentMessage, artifactEvent, textDraft } from "../tasks/task-events.ts";
 import { NO_EXTRAS } from "../tasks/task-write.ts";
@@ -23,7 +22,7 @@ import {
 type TurnResult = { readonly kind: "events" } | { readonly kind: "message"; readonly message: Message };
 
 /** Drives one turn of an agent into the task's log. Never throws. */
-export class TurnRun implements CommitParticipant {
+export class TurnRun {
   readonly #context: EngineContext;
   readonly #live: LiveTask;
   readonly #agent: Agent;
@@ -62,7 +61,7 @@ export class TurnRun implements CommitParticipant {
    * The agent has had its first turn of the event loop. One that is still at work is shown to be: at once where the task
    * is known, else when a stream would show the task, for until then the answer may be a message.
    */
-  beforeCommit(): void {
+  showIfSilent(): void {
     if (!this.#isSilent()) return;
     if (this.#live.visible) {
       this.#beginWork();

@@ -29,18 +29,8 @@ export interface Committable {
   markLost(error: Error): void;
 }
 
-/** Learns what writes did to deliveries. */
-export interface DeliveryListener {
-  /** Deliveries of these routes may be due. */
-  onDue(routes: readonly string[]): void;
-  /** These were written as held by this node. */
-  onHeld(claims: readonly DeliveryClaim[]): void;
-}
-
-/** Something that may add to the next group when it is put together, at the end of this turn of the event loop. */
-export interface CommitParticipant {
-  beforeCommit(): void;
-}
+/** What a write did to deliveries: those of these routes may be due, and these were written as held by this node. */
+type DeliveryListener = (due: readonly string[], held: readonly DeliveryClaim[]) => void;
 
 interface SingleWrite {
   readonly write: Write;
@@ -66,25 +56,25 @@ export class Committer {
   #singles: SingleWrite[] = [];
   /** Left out of the group before because what they change was in it; they come first in the next. */
   #deferred: SingleWrite[] = [];
-  #participants: CommitParticipant[] = [];
+  #beforeCommit: (() => void)[] = [];
   #scheduled = false;
   #flushing = false;
   /** When the newest group was first refused, if the store has not taken a write or a heartbeat since. */
   #failingSince: number | undefined;
   #hurries = false;
-  #deliveries: DeliveryListener | undefined;
+  #onDeliveries: DeliveryListener = () => {};
 
   constructor(context: EngineContext) {
     this.#context = context;
   }
 
-  setDeliveryListener(listener: DeliveryListener): void {
-    this.#deliveries = listener;
+  onDeliveries(listener: DeliveryListener): void {
+    this.#onDeliveries = listener;
   }
 
   /** Deliveries of these routes may be due, though no write made them so. */
   notifyDue(routes: readonly string[]): void {
-    this.#deliveries?.onDue(routes);
+    this.#onDeliveries(routes, []);
   }
 
   /** The store did not take the newest group at the first attempt. */
@@ -114,9 +104,9 @@ export class Committer {
     this.#schedule();
   }
 
-  /** Calls it once, when the next group is put together. */
-  addParticipant(participant: CommitParticipant): void {
-    this.#participants.push(participant);
+  /** Calls it once, when the next group is put together at the end of this turn of the event loop: it may add to it. */
+  beforeCommit(call: () => void): void {
+    this.#beforeCommit.push(call);
     this.#schedule();
   }
 
@@ -149,9 +139,9 @@ export class Committer {
   readonly #flush = async (): Promise<void> => {
     this.#scheduled = false;
     if (this.#flushing) return;
-    const participants = this.#participants;
-    this.#participants = [];
-    for (const participant of participants) participant.beforeCommit();
+    const calls = this.#beforeCommit;
+    this.#beforeCommit = [];
+    for (const call of calls) call();
     const writes: Write[] = [];
     const singles: SingleWrite[] = [];
     const deferred = this.#deferred;
@@ -199,7 +189,7 @@ export class Committer {
 
   #hasMore(): boolean {
     return (
-      this.#dirty.size > 0 || this.#singles.length > 0 || this.#deferred.length > 0 || this.#participants.length > 0
+      this.#dirty.size > 0 || this.#singles.length > 0 || this.#deferred.length > 0 || this.#beforeCommit.length > 0
     );
   }
 
@@ -315,12 +305,11 @@ export class Committer {
   }
 
   #notifyDeliveries(results: readonly AcceptedWrite[]): void {
-    const due = new Set<string>();
-    for (const result of results) {
-      if (result.held !== undefined) this.#deliveries?.onHeld(result.held);
-      for (const route of result.due ?? []) due.add(route);
-    }
-    if (due.size > 0) this.#deliveries?.onDue([...due]);
+    const due = new Set(results.flatMap((result) => result.due ?? []));
+    this.#onDeliveries(
+      [...due],
+      results.flatMap((result) => result.held ?? []),
+    );
   }
 
   /** Whatever goes wrong with one task after the commit must not reach the others of its group. */

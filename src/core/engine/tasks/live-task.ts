@@ -1,33 +1,16 @@
-import type { Caller } from "../../model/caller.ts";
 import type { LogEntry } from "../../model/event.ts";
-import type { JsonObject, JsonValue } from "../../model/json.ts";
+import type { JsonObject } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import { statusText } from "../../model/status-texts.ts";
 import { isTerminal, STATE_CLASS, type TaskState } from "../../model/task.ts";
 import type { MessageDraft } from "../agent.ts";
-import { toStoredTurn } from "../incoming-message.ts";
+import type { ServedAgent } from "../concurrency.ts";
+import { type QueuedTurn, toStoredTurn } from "../incoming-message.ts";
 import type { EngineContext } from "../options.ts";
-import type { ServedAgent } from "../runs/runner.ts";
 import type { Committer, RefusedWrite } from "./committer.ts";
 import { statusEvent } from "./task-events.ts";
 import { TaskLog, type TaskLogOptions } from "./task-log.ts";
 import type { EventExtras } from "./task-write.ts";
-
-/** A message that waits for its turn. */
-export interface QueuedTurn {
-  /** Of the event that brought the message; known once it is committed. */
-  number: number | undefined;
-  readonly message: Message;
-  readonly caller: Caller;
-  readonly acceptedOutputModes: readonly string[];
-  readonly metadata: Message["metadata"];
-  /** When the caller gives up, in milliseconds since the epoch. */
-  readonly deadline: number | undefined;
-  /** A run of it was begun before and cut off. */
-  isRepeated?: boolean;
-  /** Where an earlier attempt at it had come to. */
-  checkpoint?: JsonValue;
-}
 
 export interface LiveTaskOptions extends TaskLogOptions {
   readonly attempt: number;

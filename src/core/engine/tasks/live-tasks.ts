@@ -7,27 +7,18 @@ import { statusText } from "../../model/status-texts.ts";
 import { isTerminal } from "../../model/task.ts";
 import { TransientMap } from "../../model/transient.ts";
 import type { Lease, Scope, TaskHead } from "../../store/contract.ts";
-import { OwnerLoads } from "../concurrency.ts";
-import { taskEndedError } from "../incoming-message.ts";
+import { OwnerLoads, type ServedAgent } from "../concurrency.ts";
+import { type QueuedTurn, taskEndedError } from "../incoming-message.ts";
 import type { EngineContext } from "../options.ts";
 import { DuplicateSend, fromHead, isSameScope } from "../request-identity.ts";
-import type { ServedAgent } from "../runs/runner.ts";
 import { Committer, type RefusedWrite } from "./committer.ts";
-import { LiveTask, type LiveTaskKeeper, type LiveTaskOptions, type QueuedTurn } from "./live-task.ts";
+import { LiveTask, type LiveTaskKeeper, type LiveTaskOptions } from "./live-task.ts";
 import { LogReaders } from "./log-readers.ts";
 import { ParkedTasks } from "./parked-tasks.ts";
 import { statusEvent, textDraft } from "./task-events.ts";
 
 /** Tasks asked about per beat, in turn. */
 const SWEEP_BATCH_SIZE = 500;
-
-/** What the runs of live tasks have to know. */
-export interface LiveTaskHooks {
-  /** A message from another node waits, and no turn of the task runs. */
-  onWork(live: LiveTask): void;
-  /** The task is no longer this node's: whatever still runs for it is to stop. */
-  onGone(live: LiveTask, reason: Error): void;
-}
 
 /** The tasks this node runs. Compares them with the store when a write was refused or another node may have written. */
 export class LiveTasks implements LiveTaskKeeper {
@@ -37,7 +28,8 @@ export class LiveTasks implements LiveTaskKeeper {
   /** Tasks that the store may count as this node's though nothing runs them, because the store or the engine failed. */
   readonly orphans = new Set<string>();
   readonly #context: EngineContext;
-  readonly #hooks: LiveTaskHooks;
+  readonly #onWork: (live: LiveTask) => void;
+  readonly #onGone: (live: LiveTask, reason: Error) => void;
   readonly #live = new TransientMap<string, LiveTask>();
   readonly #parked = new ParkedTasks();
   readonly #duplicates = new WeakMap<Message, DuplicateSend>();
@@ -46,9 +38,18 @@ export class LiveTasks implements LiveTaskKeeper {
   #idle: (() => void)[] = [];
   #sweepPosition = 0;
 
-  constructor(context: EngineContext, hooks: LiveTaskHooks) {
+  /**
+   * `onWork`: a message from another node waits, and no turn of the task runs. `onGone`: the task is no longer this
+   * node's, so that whatever still runs for it is to stop.
+   */
+  constructor(
+    context: EngineContext,
+    onWork: (live: LiveTask) => void,
+    onGone: (live: LiveTask, reason: Error) => void,
+  ) {
     this.#context = context;
-    this.#hooks = hooks;
+    this.#onWork = onWork;
+    this.#onGone = onGone;
     this.committer = new Committer(context);
     this.readers = new LogReaders(context);
   }
@@ -210,7 +211,7 @@ export class LiveTasks implements LiveTaskKeeper {
     const isForgotten = live.isLeased && (live.lostRefusal === "position" || live.lostRefusal === "fenced");
     if ((live.lostRefusal === undefined || isForgotten) && !live.isHandedOver) this.orphans.add(live.id);
     this.drop(live);
-    this.#hooks.onGone(live, live.lostError ?? new ProtocolError("UNAVAILABLE", "The run lost its task."));
+    this.#onGone(live, live.lostError ?? new ProtocolError("UNAVAILABLE", "The run lost its task."));
   }
 
   drop(live: LiveTask): void {
@@ -262,12 +263,12 @@ export class LiveTasks implements LiveTaskKeeper {
     live.absorb(entries);
     this.readers.cache(live.id, entries);
     if (live.closed) {
-      this.#hooks.onGone(live, taskEndedError(live.id));
+      this.#onGone(live, taskEndedError(live.id));
       this.#close(live);
       return;
     }
     for (const { received } of entries) if (received !== undefined) this.addMessageBytes(live, messageSize(received));
-    if (live.openTurns > 0 && !live.active && !isTerminal(live.state)) this.#hooks.onWork(live);
+    if (live.openTurns > 0 && !live.active && !isTerminal(live.state)) this.#onWork(live);
   }
 
   #takeRefusal(live: LiveTask, result: RefusedWrite): void {

@@ -20,7 +20,7 @@ import { openDriver } from "../../store/sqlite/driver.ts";
 import { migrate } from "../../store/sqlite/schema.ts";
 import { createSqliteStore } from "../../store/sqlite/sqlite-store.ts";
 import type { Agent } from "../agent.ts";
-import type { PushAttempt, PushSender } from "../deliveries/webhook-route.ts";
+import type { PushAttempt, PushSender } from "../deliveries/push-sender.ts";
 import { Engine } from "../engine.ts";
 import type { EngineLimits, EngineTimes } from "../options.ts";
 import { FakeClock } from "./fake-clock.ts";

@@ -1,4 +1,4 @@
-import type { PushNotification, PushOutcome, PushSender } from "../deliveries/webhook-route.ts";
+import type { PushNotification, PushOutcome, PushSender } from "../deliveries/push-sender.ts";
 
 interface ReceivedPush {
   readonly url: string;

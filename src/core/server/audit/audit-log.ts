@@ -1,5 +1,5 @@
 import { appendFile } from "node:fs/promises";
-import type { PushAttempt } from "../../engine/deliveries/webhook-route.ts";
+import type { PushAttempt } from "../../engine/deliveries/push-sender.ts";
 import type { Caller } from "../../model/caller.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { Clock, Log, Meter } from "../../model/ports.ts";
