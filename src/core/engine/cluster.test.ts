@@ -3,11 +3,11 @@ import { statusText } from "../model/status-texts.ts";
 import type { Task } from "../model/task.ts";
 import type { Append, TaskStore, WriteResult } from "../store/contract.ts";
 import type { Agent, Turn } from "./agent.ts";
-import { aborted, agentOf, chunk, createGate, echo, inputText, status } from "./testing/agents.ts";
+import { aborted, agentOf, chunk, createGate, echo, inputText, messageAgent, status } from "./testing/agents.ts";
 import { promptly, settle } from "./testing/fake-clock.ts";
 import { createSharedMemory, createSharedSqlite, framesOf, Harness, type HarnessOptions } from "./testing/harness.ts";
 import { logViolations, snapshotViolations, viewViolations } from "./testing/log-invariants.ts";
-import { overrideStore, SharedStoreAccess } from "./testing/stores.ts";
+import { createStoreGate, overrideStore, SharedStoreAccess } from "./testing/stores.ts";
 
 const LEASE = 15_000;
 const COMPLETED = { status: { state: "TASK_STATE_COMPLETED" } };
@@ -235,6 +235,23 @@ describe.each([
       await here.clock.advance(3 * LEASE);
       expect(runs).toHaveLength(1);
       await expectWhole(there, id);
+    });
+
+    test("whose time is up while a task is withdrawn for a message still sends the message", async () => {
+      const held = createStoreGate();
+      const agent = messageAgent({ onCrash: "fail" });
+      const [here] = await twoNodes({ agent, wrap: (inner) => share(held.wrap(inner)) }, { agent });
+      held.gate.hold();
+      // With a key the task is written before its run begins.
+      const answer = here.send("first", { key: "key" });
+      await held.gate.waiting();
+      await held.gate.step();
+      expect(await held.gate.waiting()).toMatchObject([{ kind: "discard" }]);
+      const draining = here.engine.drain(10_000);
+      await here.clock.advance(10_000);
+      held.gate.open();
+      expect(await promptly(answer)).toMatchObject({ message: { role: "ROLE_AGENT" } });
+      await promptly(draining);
     });
 
     test("waits for runs that finish in time", async () => {

@@ -21,7 +21,7 @@ export class HandOver {
 
   /** Tasks whose runs wait in line: another node may begin them now. */
   async releaseQueued(): Promise<void> {
-    const queued = this.#runner.tasks.all().filter((live) => live.active && !this.#runner.isRunning(live));
+    const queued = this.#runner.tasks.all().filter((live) => live.active && !live.isRunning);
     await this.#releaseAll(queued);
   }
 
@@ -30,7 +30,7 @@ export class HandOver {
     const released: LiveTask[] = [];
     const ended: LiveTask[] = [];
     for (const live of this.#runner.tasks.all()) {
-      const continues = !this.#runner.isRunning(live) || live.served.agent.onCrash === "resume";
+      const continues = !live.isRunning || live.served.agent.onCrash === "resume";
       if (!isTerminal(live.state) && continues) {
         released.push(live);
         continue;
@@ -64,7 +64,7 @@ export class HandOver {
     const { id, fence } = live;
     let { number } = live.fold;
     const { state } = live.fold.status;
-    live.handOver(shuttingDown());
+    live.lose(shuttingDown(), { isHandedOver: true });
     // A task that waits for its caller is claimed only when its node is gone.
     if (STATE_CLASS[state] !== "active") return false;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {

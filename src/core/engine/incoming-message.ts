@@ -47,6 +47,8 @@ export interface QueuedTurn {
   readonly metadata: Message["metadata"];
   /** When the caller gives up, in milliseconds since the epoch. */
   readonly deadline: number | undefined;
+  /** The store knows that it is the one being answered. */
+  isStored?: boolean;
   /** A run of it was begun before and cut off. */
   isRepeated?: boolean;
   /** Where an earlier attempt at it had come to. */
@@ -93,6 +95,8 @@ export function toTurn(
     acceptedOutputModes: input.configuration?.acceptedOutputModes ?? [],
     metadata: input.metadata,
     deadline,
+    // A new task is written with its first turn.
+    isStored: number === 1,
   };
 }
 

@@ -188,7 +188,7 @@ export class Recovery {
   #cancel(ids: readonly string[]): void {
     for (const id of ids) {
       const live = this.#runner.get(id);
-      if (live !== undefined && !live.closed && !isTerminal(live.state)) this.#runner.cancel(live);
+      if (live !== undefined && !live.closed && !live.isReleasing && !isTerminal(live.state)) this.#runner.cancel(live);
     }
   }
 
@@ -302,7 +302,7 @@ export class Recovery {
         const message = entry.received ?? first;
         if (message !== undefined) {
           const isRepeated = attempt > 1 && found.length === 0;
-          found.push({ ...toStoredTurn(owner, message, entry), isRepeated });
+          found.push({ ...toStoredTurn(owner, message, entry), isRepeated, isStored: entry.number === turn });
         }
         const checkpoint = entry.request?.checkpoint;
         if (checkpoint !== undefined && found[0] !== undefined) found[0].checkpoint = checkpoint;

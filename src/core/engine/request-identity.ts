@@ -14,8 +14,8 @@ export function isSameScope(one: Scope, other: Scope): boolean {
 }
 
 export function fromHead(head: TaskHead) {
-  const { id, contextId, tenant, owner, dialect, turn, attempt, bytes } = head;
-  return { id, contextId, tenant, owner, dialect, turn, attempt, bytes };
+  const { id, contextId, tenant, owner, dialect, attempt, bytes } = head;
+  return { id, contextId, tenant, owner, dialect, attempt, bytes };
 }
 
 /**

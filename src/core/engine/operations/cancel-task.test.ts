@@ -1,5 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { aborted, agentOf, chunk, createGate, echo, inputText, messageAgent, status } from "../testing/agents.ts";
+import {
+  aborted,
+  agentOf,
+  chunk,
+  createGate,
+  echo,
+  inputText,
+  messageAgent,
+  status,
+  textDraft,
+} from "../testing/agents.ts";
 import { promptly, settle } from "../testing/fake-clock.ts";
 import { framesOf, Harness } from "../testing/harness.ts";
 import { logViolations } from "../testing/log-invariants.ts";
@@ -284,5 +294,32 @@ describe("cancelling a task", () => {
     await harness.clock.advance(4 * GRACE);
     expect(await promptly(cancelled)).toBe("TASK_NOT_FOUND");
     await promptly(followed);
+  });
+
+  test("whose agent has answered with a message before the task was written ends it nevertheless", async () => {
+    const held = createStoreGate();
+    const gate = createGate();
+    const harness = await Harness.start({
+      wrap: held.wrap,
+      agent: agentOf(
+        // biome-ignore lint/correctness/useYield: an agent that only answers yields nothing.
+        async function* () {
+          await gate.pass();
+          return textDraft("here");
+        },
+        { onCrash: "resume" },
+      ),
+    });
+    held.gate.hold();
+    const answer = harness.task("hello", { chosenId: "mine" });
+    await held.gate.waiting();
+    gate.open();
+    await settle();
+    const cancelled = harness.cancel("mine");
+    await settle();
+    held.gate.open();
+    expect(await promptly(cancelled)).toMatchObject(CANCELED);
+    expect(await promptly(answer)).toMatchObject(CANCELED);
+    expect(logViolations(await harness.log("mine"), { ended: true })).toEqual([]);
   });
 });

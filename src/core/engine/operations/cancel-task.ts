@@ -65,7 +65,7 @@ export class CancelHandler {
       if (live.lostRefusal === undefined) throw error;
       return undefined;
     }
-    const task = live.fold.toTask({ historyLength: this.#context.limits.historyPage });
+    const task = live.toTask(undefined);
     if (task.status.state !== "TASK_STATE_CANCELED") throw notCancelable(live.id);
     return task;
   }

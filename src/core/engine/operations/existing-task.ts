@@ -2,13 +2,12 @@ import { taskNotFound } from "../../model/errors.ts";
 import { LogEntry } from "../../model/event.ts";
 import type { Message } from "../../model/message.ts";
 import type { CallContext, FrameStream, SendInput, SendOutcome } from "../../model/operation.ts";
-import { isTerminal, STATE_CLASS, type Task } from "../../model/task.ts";
+import { isTerminal, STATE_CLASS } from "../../model/task.ts";
 import type { IdempotencyRecord, Snapshot } from "../../store/contract.ts";
 import type { ServedAgent } from "../concurrency.ts";
 import type { EngineContext } from "../options.ts";
 import { toScope } from "../request-identity.ts";
 import type { Runner } from "../runs/runner.ts";
-import type { LiveTask } from "../tasks/live-task.ts";
 import { LogStream, toMessageStream, toSnapshotFrame, waitUntil } from "../tasks/log-stream.ts";
 import { statusEvent } from "../tasks/task-events.ts";
 
@@ -44,11 +43,11 @@ export class ExistingTasks {
     const live = this.#runner.get(taskId);
     if (live !== undefined && live.fold.number > 0) {
       if (!waits && !live.closed) {
-        live.show();
-        return { task: this.taskOf(live, send.input) };
+        live.decide();
+        return { task: live.toTask(send.input.configuration?.historyLength) };
       }
       const message = await live.whenSettled();
-      return message === undefined ? { task: this.taskOf(live, send.input) } : { message };
+      return message === undefined ? { task: live.toTask(send.input.configuration?.historyLength) } : { message };
     }
     if (record !== undefined && !waits) await this.#show(taskId);
     const head = await this.#context.store.head(taskId);
@@ -73,10 +72,6 @@ export class ExistingTasks {
     const ended = isTerminal(state) || state === "TASK_STATE_INPUT_REQUIRED";
     const reader = this.#runner.readers.open(taskId, number);
     return new LogStream(reader, { first: toSnapshotFrame(task, number), ended, endOnInputRequired: true, onEnd });
-  }
-
-  taskOf(live: LiveTask, input: SendInput): Task {
-    return live.fold.toTask({ historyLength: this.#historyLength(input) });
   }
 
   /**
@@ -111,11 +106,8 @@ export class ExistingTasks {
   }
 
   #find(id: string, input: SendInput): Promise<Snapshot | undefined> {
-    return this.#context.store.snapshot(id, { history: this.#historyLength(input), artifacts: true });
-  }
-
-  #historyLength(input: SendInput): number {
     const page = this.#context.limits.historyPage;
-    return Math.min(input.configuration?.historyLength ?? page, page);
+    const history = Math.min(input.configuration?.historyLength ?? page, page);
+    return this.#context.store.snapshot(id, { history, artifacts: true });
   }
 }

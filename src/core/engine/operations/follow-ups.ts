@@ -85,7 +85,7 @@ export class FollowUps {
     this.#tasks.addMessageBytes(live, bytes);
     const message = placeInTask(input.message, live.id, live.contextId);
     live.addTurn(toTurn(message, send, undefined));
-    live.show();
+    live.decide();
     // The answer has come before the question was even parked, so nothing is required any more.
     const state = live.state === "TASK_STATE_INPUT_REQUIRED" ? "TASK_STATE_WORKING" : live.state;
     live.push(statusEvent(this.#context, live, state), this.#extrasOf(message, send));
@@ -118,11 +118,12 @@ export class FollowUps {
       throw error;
     }
     const { fence } = head;
-    const options = { ...fromHead(head), fold, fence, attempt: 1, origin: "parked", visible: true } as const;
+    const options = { ...fromHead(head), fold, fence, attempt: 1, phase: "taking", visible: true } as const;
     const live = this.#tasks.add(served, options, bytes);
     const message = placeInTask(input.message, taskId, head.contextId);
-    live.addTurn(toTurn(message, send, undefined));
-    live.beginTurn(fold.number + 1);
+    const turn = toTurn(message, send, undefined);
+    live.addTurn(turn);
+    live.beginTurn(turn, fold.number + 1);
     live.push(statusEvent(this.#context, live, "TASK_STATE_WORKING"), this.#extrasOf(message, send));
     this.#runner.start(live);
     return (await flushedHere(live)) ? { live, reader: undefined } : undefined;

@@ -60,11 +60,11 @@ export class SendHandler {
     if (input.configuration?.returnImmediately === true) {
       // Only an early start leaves the task itself to be waited for; what its run has written since is not.
       if (live.fold.number === 0) await live.whenFlushed();
-      return { task: this.#existing.taskOf(live, input) };
+      return { task: live.toTask(input.configuration?.historyLength) };
     }
     try {
       const message = await live.whenSettled();
-      return message === undefined ? { task: this.#existing.taskOf(live, input) } : { message };
+      return message === undefined ? { task: live.toTask(input.configuration?.historyLength) } : { message };
     } catch (error) {
       if (live.isHandedOver) return this.#existing.answer({ taskId: live.id }, send);
       throw error;
@@ -83,7 +83,6 @@ export class SendHandler {
       reader.close();
       return toMessageStream(message, onEnd);
     }
-    live.show();
     // Until the task is written the caller can still be refused; later its stream could only break off. Events that the agent
     // yields at once are sent with the task: two small writes cost both sides more than one.
     const written = live.whenFlushed().catch((error: unknown) => {
@@ -102,7 +101,7 @@ export class SendHandler {
 
   /** A stream begins with a task: for one that existed before, the task as the message found it. */
   #streamContinued(live: LiveTask, input: SendInput, onEnd: () => void): FrameStream {
-    const first = toSnapshotFrame(this.#existing.taskOf(live, input), live.fold.number);
+    const first = toSnapshotFrame(live.toTask(input.configuration?.historyLength), live.fold.number);
     const reader = this.#runner.readers.open(live.id, live.fold.number, true);
     closeWhenLost(live, reader);
     const { state } = live.fold.status;
@@ -182,9 +181,8 @@ export class SendHandler {
         fold: new TaskFold(limits.historyPage),
         fence: 1,
         attempt: 1,
-        turn: 1,
         bytes: 0,
-        origin: "new",
+        phase: "new",
         visible,
         notifyAfterMs,
       },

@@ -23,10 +23,10 @@ export class TaskQueries {
   }
 
   async get(served: ServedAgent, id: string, historyLength: number | undefined, call: CallContext): Promise<Task> {
-    const history = this.#page(historyLength);
     const scope = toScope(served, call);
     const live = this.#runner.tasks.findInScope(id, scope);
-    if (live !== undefined && live.fold.number > 0) return live.fold.toTask({ historyLength: history });
+    if (live !== undefined && live.fold.number > 0) return live.toTask(historyLength);
+    const history = this.#page(historyLength);
     const snapshot = await this.#context.store.snapshot(id, { history, artifacts: true, scope });
     if (snapshot === undefined) throw taskNotFound(id);
     return snapshot.task;
@@ -98,7 +98,7 @@ export class TaskQueries {
   async #follow(id: string, at: number | undefined, onEnd: () => void): Promise<FrameStream> {
     const live = at === undefined ? this.#runner.get(id) : undefined;
     if (live !== undefined && live.fold.number > 0) {
-      const first = toSnapshotFrame(live.fold.toTask({ historyLength: this.#page(undefined) }), live.fold.number);
+      const first = toSnapshotFrame(live.toTask(undefined), live.fold.number);
       const reader = this.#runner.readers.open(id, live.fold.number, true);
       return new LogStream(reader, {
         first,

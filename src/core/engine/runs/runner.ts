@@ -61,15 +61,9 @@ export class Runner {
    * was pushed so far is durable.
    */
   start(live: LiveTask, early = false): void {
-    if (!live.activate()) return;
-    if (live.served.queue.enter(live.owner, () => void this.#runTurns(live, false, true))) {
-      void this.#runTurns(live, early, false);
-    } else live.markQueued();
-  }
-
-  /** False for a task whose turn waits in line. */
-  isRunning(live: LiveTask): boolean {
-    return this.#running.get(live.id)?.live === live;
+    if (live.active) return;
+    if (live.served.queue.enter(live.owner, () => void this.#runTurns(live, false))) void this.#runTurns(live, early);
+    else live.queue();
   }
 
   isCancelling(live: LiveTask): boolean {
@@ -135,7 +129,7 @@ export class Runner {
     running.leaveQueue();
   }
 
-  async #runTurns(live: LiveTask, early: boolean, waited: boolean): Promise<void> {
+  async #runTurns(live: LiveTask, early: boolean): Promise<void> {
     const running: ActiveRun = {
       live,
       run: undefined,
@@ -145,7 +139,7 @@ export class Runner {
     };
     this.#running.set(live.id, running);
     try {
-      if (waited && !live.closed) live.markStarted();
+      live.begin();
       if (!early) await live.whenFlushed();
       for (;;) {
         const queued = live.currentTurn;
@@ -158,7 +152,7 @@ export class Runner {
           live.end("TASK_STATE_FAILED", textDraft(statusText("deadlinePassed")));
           break;
         }
-        live.beginTurn(queued.number ?? 1);
+        live.beginTurn(queued, queued.number ?? 1);
         // The turn before asked what this message, which came meanwhile, answers.
         if (live.state === "TASK_STATE_INPUT_REQUIRED") live.pushStatus("TASK_STATE_WORKING");
         const end = await this.#beginTurn(running, live.served.agent, queued).drive();
@@ -173,14 +167,14 @@ export class Runner {
     } catch (error) {
       if (live.lostError === undefined && !live.closed) {
         this.#context.log.error({ err: error, task: live.id }, "A run ended in an error of the engine.");
-        live.markLost(new ProtocolError("INTERNAL_ERROR", "The run broke off.", { cause: error }));
+        live.lose(new ProtocolError("INTERNAL_ERROR", "The run broke off.", { cause: error }));
       }
     } finally {
       running.cancelGraceTimer?.();
       running.leaveQueue();
       if (this.#running.get(live.id) === running) this.#running.delete(live.id);
     }
-    live.deactivate();
+    live.rest();
   }
 
   /** One message, one turn. */
@@ -205,10 +199,10 @@ export class Runner {
   /** The agent answered with a plain message: the task that was kept for it is taken back, unless a caller knows it. */
   async #answer(live: LiveTask, reply: Message): Promise<void> {
     if (!live.isUnwritten) await live.whenFlushed();
-    if (!live.visible && (await this.#takeBack(live, reply))) {
-      const { taskId: _, ...message } = reply;
+    const { taskId: _, ...message } = reply;
+    if (!live.visible && (live.isUnwritten || (await this.#takeBack(live, message)))) {
       this.tasks.drop(live);
-      live.decide(message);
+      live.withdraw(message);
       this.#context.store.wakeups.publish({ log: [live.id] });
       return;
     }
@@ -219,23 +213,19 @@ export class Runner {
   }
 
   /** False if the task was lost, or has to stay because another node accepted a message for it. */
-  async #takeBack(live: LiveTask, { taskId: _, ...reply }: Message): Promise<boolean> {
-    if (live.isUnwritten) {
-      live.discard();
-      return true;
-    }
+  async #takeBack(live: LiveTask, reply: Message): Promise<boolean> {
     const { id, fence } = live;
-    live.beginDiscard();
+    live.beginWithdrawal();
     try {
       const expect = live.fold.number;
       const result = await this.committer.write({ kind: "discard", id, fence, expect, reply });
       // Gone already: an earlier try did it, and only its answer was lost.
       if (result.ok || result.refusal === "missing") return true;
-      live.cancelDiscard();
+      live.cancelWithdrawal();
       if (result.refusal === "position") await this.tasks.catchUp(live);
       else this.tasks.lose(live, result.refusal);
     } catch (error) {
-      live.markLost(error instanceof Error ? error : new Error(String(error)));
+      live.lose(error instanceof Error ? error : new Error(String(error)));
     }
     return false;
   }

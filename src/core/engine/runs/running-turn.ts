@@ -115,7 +115,7 @@ export class RunningTurn implements Turn {
       const controller = new AbortController();
       this.#followUp = controller;
       if (this.#live.openTurns > 1) controller.abort();
-      else this.#live.onTurnAdded(() => controller.abort());
+      else this.#live.on("turn-added", () => controller.abort());
     }
     return this.#followUp.signal;
   }
@@ -229,7 +229,7 @@ class DurableMemory implements TurnMemory {
     const { id, fence } = this.#live;
     const result = await this.#committer.write({ kind: "remember", id, fence, key, value }).catch((error: Error) => {
       // The run ends here and not by what its agent makes of the error: it is taken up again.
-      this.#live.markLost(error);
+      this.#live.lose(error);
       throw error;
     });
     if (!result.ok) throw new Error(`The task's memory can no longer be written: ${result.refusal}.`);

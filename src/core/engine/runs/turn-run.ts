@@ -71,7 +71,7 @@ export class TurnRun {
     const showWork = () => {
       if (this.#isSilent()) this.#beginWork();
     };
-    this.#live.onReveal(showWork);
+    this.#live.on("revealed", showWork);
     this.#stopWaiting = clock.after(times.showTaskAfterMs, showWork);
   }
 
@@ -110,7 +110,6 @@ export class TurnRun {
       return { kind: "events" };
     } finally {
       this.#over = true;
-      this.#live.onReveal(undefined);
       this.#stopWaiting?.();
     }
   }

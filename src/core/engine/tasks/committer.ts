@@ -9,25 +9,9 @@ import {
 } from "../../store/contract.ts";
 import { leaseLostError } from "../node-lease.ts";
 import type { EngineContext } from "../options.ts";
+import type { LiveTask } from "./live-task.ts";
 
 export type RefusedWrite = Extract<WriteResult, { ok: false }>;
-
-/** A task whose log the committer writes, and that learns what became of its writes. */
-export interface Committable {
-  readonly id: string;
-  /** False until the store has given this node the task: its caller waits for that. */
-  readonly isLeased: boolean;
-  /** The write that brings the store up to date; undefined if it is, or if the task is no longer written here. */
-  takeWrite(): Write | undefined;
-  onCommitted(fence: number): void;
-  /**
-   * The store refused: what the task knew of itself is not how it stands. After a `repeated` write that may be because
-   * the first try did succeed and only its answer was lost.
-   */
-  onRefused(result: RefusedWrite, repeated: boolean): void;
-  /** Nothing more of the task can be written here. */
-  markLost(error: Error): void;
-}
 
 /** What a write did to deliveries: those of these routes may be due, and these were written as held by this node. */
 type DeliveryListener = (due: readonly string[], held: readonly DeliveryClaim[]) => void;
@@ -52,7 +36,7 @@ const BLIP_MS = 1_000;
  */
 export class Committer {
   readonly #context: EngineContext;
-  #dirty = new Set<Committable>();
+  #dirty = new Set<LiveTask>();
   #singles: SingleWrite[] = [];
   /** Left out of the group before because what they change was in it; they come first in the next. */
   #deferred: SingleWrite[] = [];
@@ -99,7 +83,7 @@ export class Committer {
   }
 
   /** The task has something to write. */
-  markDirty(task: Committable): void {
+  markDirty(task: LiveTask): void {
     this.#dirty.add(task);
     this.#schedule();
   }
@@ -194,8 +178,8 @@ export class Committer {
   }
 
   /** A task of which a deferred write is in the group waits for the next. */
-  #takeTasks(writes: Write[], rows: WrittenRows | undefined): Committable[] {
-    const tasks: Committable[] = [];
+  #takeTasks(writes: Write[], rows: WrittenRows | undefined): LiveTask[] {
+    const tasks: LiveTask[] = [];
     const dirty = this.#dirty;
     const isLost = this.#context.lease.isOver;
     // A new set, because the tables of one that is cleared are linked, and old ones would keep finished tasks alive.
@@ -206,7 +190,7 @@ export class Committer {
         continue;
       }
       if (isLost) {
-        task.markLost(leaseLostError());
+        task.lose(leaseLostError());
         continue;
       }
       const write = task.takeWrite();
@@ -285,7 +269,7 @@ export class Committer {
     const grown: string[] = [];
     const changed: AcceptedWrite[] = [];
     for (let index = 0; index < tasks.length; index++) {
-      const task = tasks[index] as Committable;
+      const task = tasks[index] as LiveTask;
       const result = results[index] as WriteResult;
       if (!result.ok) {
         task.onRefused(result, repeated);
@@ -313,12 +297,12 @@ export class Committer {
   }
 
   /** Whatever goes wrong with one task after the commit must not reach the others of its group. */
-  #settleTask(task: Committable, fence: number): void {
+  #settleTask(task: LiveTask, fence: number): void {
     try {
       task.onCommitted(fence);
     } catch (cause) {
       this.#context.log.error({ err: cause, task: task.id }, "A committed task cannot be followed here any more.");
-      task.markLost(new ProtocolError("INTERNAL_ERROR", "The task cannot be followed here any more.", { cause }));
+      task.lose(new ProtocolError("INTERNAL_ERROR", "The task cannot be followed here any more.", { cause }));
     }
   }
 
@@ -329,7 +313,7 @@ export class Committer {
       "The store does not take writes; the runs are given up.",
     );
     const error = toUnavailable(cause);
-    for (const task of tasks) task.markLost(error);
+    for (const task of tasks) task.lose(error);
     for (const single of singles) single.reject(error);
   }
 }
@@ -341,7 +325,7 @@ function toUnavailable(cause: unknown): ProtocolError {
 
 /** What goes to the store in one call: first the writes of tasks, then the others. */
 interface Group {
-  tasks: Committable[];
+  tasks: LiveTask[];
   singles: SingleWrite[];
   writes: Write[];
 }

@@ -12,7 +12,7 @@ import { type QueuedTurn, taskEndedError } from "../incoming-message.ts";
 import type { EngineContext } from "../options.ts";
 import { DuplicateSend, fromHead, isSameScope } from "../request-identity.ts";
 import { Committer, type RefusedWrite } from "./committer.ts";
-import { LiveTask, type LiveTaskKeeper, type LiveTaskOptions } from "./live-task.ts";
+import { LiveTask, type LiveTaskOptions } from "./live-task.ts";
 import { LogReaders } from "./log-readers.ts";
 import { ParkedTasks } from "./parked-tasks.ts";
 import { statusEvent, textDraft } from "./task-events.ts";
@@ -21,7 +21,7 @@ import { statusEvent, textDraft } from "./task-events.ts";
 const SWEEP_BATCH_SIZE = 500;
 
 /** The tasks this node runs. Compares them with the store when a write was refused or another node may have written. */
-export class LiveTasks implements LiveTaskKeeper {
+export class LiveTasks {
   readonly committer: Committer;
   readonly readers: LogReaders;
   readonly ownerLoads = new OwnerLoads();
@@ -77,11 +77,11 @@ export class LiveTasks implements LiveTaskKeeper {
 
   /** Takes charge of a task; `bytes` are those of the message that it is taken up for. */
   add(served: ServedAgent, options: LiveTaskOptions, bytes = 0): LiveTask {
-    const live = new LiveTask(this.#context, this.committer, this, served, options);
+    const live = new LiveTask(this.#context, this, served, options);
     this.orphans.delete(live.id);
     this.#live.set(live.id, live);
     this.#bytes += live.bytes;
-    live.addMessageBytes(bytes);
+    live.messageBytes += bytes;
     this.ownerLoads.add(live.owner, 1, live.messageBytes);
     return live;
   }
@@ -101,7 +101,7 @@ export class LiveTasks implements LiveTaskKeeper {
     const fold = await this.unpark(head);
     const turns = await readTurns?.(fold.number);
     if (this.#live.has(head.id)) return undefined;
-    const live = this.add(served, { ...fromHead(head), fold, fence, origin: "leased", visible: true });
+    const live = this.add(served, { ...fromHead(head), fold, fence, phase: "leased", visible: true });
     for (const turn of turns ?? []) live.addTurn(turn);
     return live;
   }
@@ -120,7 +120,7 @@ export class LiveTasks implements LiveTaskKeeper {
   /** Counts a message against the owner of a task that runs here, until it no longer does. */
   addMessageBytes(live: LiveTask, bytes: number): void {
     if (this.#live.get(live.id) !== live) return;
-    live.addMessageBytes(bytes);
+    live.messageBytes += bytes;
     this.ownerLoads.add(live.owner, 0, bytes);
   }
 
@@ -154,7 +154,7 @@ export class LiveTasks implements LiveTaskKeeper {
 
   /** Gives every task up without an event in its log: the node that serves it next applies the crash policy. */
   abandonAll(reason: Error): void {
-    for (const live of this.#live.values()) live.markLost(reason);
+    for (const live of this.#live.values()) live.lose(reason);
   }
 
   /** Looks whether other nodes wrote to some of the tasks, in turn, in case a wake-up was lost. */
@@ -193,7 +193,7 @@ export class LiveTasks implements LiveTaskKeeper {
   onRefused(live: LiveTask, result: RefusedWrite, repeated: boolean): void {
     if (repeated || result.refusal === "position" || result.refusal === "terminal") {
       this.#compare(live, result, repeated).catch((error: unknown) => {
-        live.markLost(error instanceof Error ? error : new Error(String(error)));
+        live.lose(error instanceof Error ? error : new Error(String(error)));
       });
     } else this.#takeRefusal(live, result);
   }
@@ -206,9 +206,9 @@ export class LiveTasks implements LiveTaskKeeper {
     return isLarge && this.#bytes > this.#context.liveBytes ? statusText("tasksTooLarge") : undefined;
   }
 
-  onLost(live: LiveTask): void {
+  onLost(live: LiveTask, wasLeased: boolean): void {
     // A database that was replaced by an older copy of it refuses what it still counts as this node's.
-    const isForgotten = live.isLeased && (live.lostRefusal === "position" || live.lostRefusal === "fenced");
+    const isForgotten = wasLeased && (live.lostRefusal === "position" || live.lostRefusal === "fenced");
     if ((live.lostRefusal === undefined || isForgotten) && !live.isHandedOver) this.orphans.add(live.id);
     this.drop(live);
     this.#onGone(live, live.lostError ?? new ProtocolError("UNAVAILABLE", "The run lost its task."));
@@ -280,20 +280,18 @@ export class LiveTasks implements LiveTaskKeeper {
   lose(live: LiveTask, refusal: RefusedWrite["refusal"]): void {
     this.#context.meter.count("runs_fenced");
     this.#context.log.warn({ task: live.id, refusal }, "The run lost its task.");
-    live.loseTo(refusal, toLostError(live.id, refusal));
+    live.lose(toLostError(live.id, refusal), { refusal });
   }
 
   /** A message that came before must not harm the task it came to again: only its sender learns of it. */
   #refuseDuplicate(live: LiveTask, error: DuplicateSend): void {
     const message = live.claimedMessage;
     if (message === undefined || live.fold.number === 0 || live.isBeingTaken) {
-      live.loseTo("duplicate", error);
+      live.lose(error, { refusal: "duplicate" });
       return;
     }
     this.#duplicates.set(message, error);
-    live.dropTurn(message);
-    live.retry(message);
-    if (!live.active) live.deactivate();
+    live.dropMessage(message);
   }
 }
 

@@ -1,10 +1,10 @@
-import type { LogEntry, RequestDetails, TaskEvent } from "../../model/event.ts";
+import { ChunkFrame, LogEntry, type RequestDetails, type TaskEvent } from "../../model/event.ts";
 import { updateMetadata } from "../../model/fold.ts";
 import type { JsonObject, Writable } from "../../model/json.ts";
 import { isPlainText, type Message } from "../../model/message.ts";
 import { type TaskStatus, withParts } from "../../model/task.ts";
 import type { Append, DeliveryRegistration, IdempotencyClaim, Submit } from "../../store/contract.ts";
-import type { TaskLog } from "./task-log.ts";
+import type { LiveTask } from "./live-task.ts";
 
 /** What travels with an event that a caller's message brought. */
 export interface EventExtras {
@@ -23,18 +23,57 @@ export interface PendingEvent extends EventExtras {
 
 export const NO_EXTRAS: EventExtras = {};
 
-/** A write that the store has been given, with what it is to be put together from again if it must be repeated. */
-export interface InFlightWrite {
-  readonly events: readonly PendingEvent[];
-  readonly entries: readonly LogEntry[];
+/** Someone who waits until a write is durable. */
+export interface FlushWaiter {
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** What a write of a task is to say. */
+export interface Draft {
+  readonly events: PendingEvent[];
+  /** The number of the message that is answered from now on. */
   readonly turn: number | undefined;
-  readonly release: boolean;
+  /** Of the run: that it waits in line (false), or that it begins (true). */
   readonly begins: boolean | undefined;
-  readonly marks: number;
+  readonly flushed: FlushWaiter[];
+  /** Bytes of the task when the draft before was handed to the store, and the frame of its newest chunk of text. */
+  readonly bytesBefore: number;
+  readonly frame: ChunkFrame | undefined;
+}
+
+export function emptyDraft(events: PendingEvent[], bytesBefore: number, frame: ChunkFrame | undefined): Draft {
+  return { events, turn: undefined, begins: undefined, flushed: [], bytesBefore, frame };
+}
+
+/** A write that the store has been given, with what it is to be made from again if it must be repeated. */
+export interface InFlightWrite {
+  readonly draft: Draft;
+  readonly entries: readonly LogEntry[];
+  readonly release: boolean;
+}
+
+/** Takes off what the next write cannot say, because the store takes one claim with each. Undefined: it can say all. */
+export function splitAtSecondClaim(events: PendingEvent[]): PendingEvent[] | undefined {
+  let claims = 0;
+  const second = events.findIndex(({ claim }) => claim !== undefined && ++claims === 2);
+  return second < 0 ? undefined : events.splice(second);
+}
+
+/** Events with their numbers, which begin after that one. */
+export function toEntries(events: readonly PendingEvent[], after: number, before: ChunkFrame | undefined) {
+  let frame = before;
+  const entries = events.map(({ event, received, request }, index) => {
+    const own = ChunkFrame.of(event, frame);
+    if (own !== undefined) frame = own;
+    return LogEntry.of(after + 1 + index, event, received, request, own);
+  });
+  return { entries, frame };
 }
 
 /** The first write of a task, which may already be its last. */
-export function toSubmit(task: TaskLog, { entries, events, release, begins }: InFlightWrite, node: string): Submit {
+export function toSubmit(task: LiveTask, { draft, entries, release }: InFlightWrite, node: string): Submit {
+  const { begins, events } = draft;
   const claim = findClaim(events);
   const deliveries = collectDeliveries(events);
   // A second event comes from the agent, and with one the task stays.
@@ -62,8 +101,9 @@ export function toSubmit(task: TaskLog, { entries, events, release, begins }: In
 }
 
 /** `taker`: the node that takes the lease of a parked task with this write. */
-export function toAppend(task: TaskLog, inFlight: InFlightWrite, taker: string | undefined): Append {
-  const { entries, events, turn, release, begins } = inFlight;
+export function toAppend(task: LiveTask, inFlight: InFlightWrite, taker: string | undefined): Append {
+  const { draft, entries, release } = inFlight;
+  const { begins, events, turn } = draft;
   const status = lastStatus(entries);
   const claim = findClaim(events);
   const deliveries = collectDeliveries(events);
@@ -125,7 +165,7 @@ function lastStatus(entries: readonly LogEntry[]): TaskStatus | undefined {
 }
 
 /** Nothing for the many writes that do not change it. */
-function findMetadata(task: TaskLog, entries: readonly LogEntry[]): JsonObject | undefined {
+function findMetadata(task: LiveTask, entries: readonly LogEntry[]): JsonObject | undefined {
   let before = task.fold.metadata;
   let metadata = before;
   for (const { event } of entries) {
