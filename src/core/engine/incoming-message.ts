@@ -75,12 +75,7 @@ export function toRequestDetails({ input, call, deadline }: IncomingSend): Reque
   const { metadata } = input;
   const { authenticated } = call.caller;
   if (acceptedOutputModes === undefined && metadata === undefined && !authenticated) return undefined;
-  return {
-    ...(metadata === undefined ? undefined : { metadata }),
-    ...(acceptedOutputModes === undefined ? undefined : { acceptedOutputModes }),
-    ...(authenticated ? { authenticated } : undefined),
-    ...(deadline === undefined ? undefined : { deadline }),
-  };
+  return { metadata, acceptedOutputModes, authenticated: authenticated ? true : undefined, deadline };
 }
 
 export function toTurn(
@@ -174,7 +169,7 @@ export function checkBytes(loads: OwnerLoads, { caller }: CallContext, bytes: nu
 }
 
 function resourceExhausted(message: string, metadata?: Record<string, string>): ProtocolError {
-  return new ProtocolError("RESOURCE_EXHAUSTED", message, { retryAfter: 5, ...(metadata && { metadata }) });
+  return new ProtocolError("RESOURCE_EXHAUSTED", message, { retryAfter: 5, metadata });
 }
 
 type InputLimits = Pick<EngineLimits, "part" | "file" | "mediaTypes">;

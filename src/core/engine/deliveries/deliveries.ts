@@ -72,8 +72,9 @@ export class Deliveries {
   /** As it is written with a message. A node that serves the route holds it from the start. */
   toRegistration(reply: ReplyTo, dialect: string): DeliveryRegistration {
     const { id, route, address, wants } = reply;
-    const heldBy = { node: this.#context.node, ttlMs: claimTime(this.#context) };
-    return { id, route, address, wants, dialect, ...(this.#workers.has(route) ? { heldBy } : undefined) };
+    const isServed = this.#workers.has(route);
+    const heldBy = isServed ? { node: this.#context.node, ttlMs: claimTime(this.#context) } : undefined;
+    return { id, route, address, wants, dialect, heldBy };
   }
 
   /**

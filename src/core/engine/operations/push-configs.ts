@@ -73,7 +73,7 @@ export class PushConfigs {
     const scope = toScope(served, call);
     const after = pageToken === undefined ? undefined : fromPushPageToken(pageToken, scope, taskId);
     const limit = toLimit(pageSize);
-    const query: DeliveryQuery = { group: "webhooks", limit, ...(after === undefined ? undefined : { after }) };
+    const query: DeliveryQuery = { group: "webhooks", limit, after };
     const page = await this.#context.store.deliveries(taskId, query);
     if (page === undefined || !isSameScope(page.scope, scope)) throw taskNotFound(taskId);
     return {

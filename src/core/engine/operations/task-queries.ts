@@ -108,8 +108,7 @@ export class TaskQueries {
       });
     }
     const history = this.#page(undefined);
-    const options = { history, artifacts: true, ...(at === undefined ? undefined : { at }) };
-    const snapshot = await this.#context.store.snapshot(id, options);
+    const snapshot = await this.#context.store.snapshot(id, { history, artifacts: true, at });
     if (snapshot === undefined) throw taskNotFound(id);
     return new LogStream(this.#runner.readers.open(id, snapshot.number), {
       first: toSnapshotFrame(snapshot.task, snapshot.number),
