@@ -7,7 +7,7 @@ import { isApplicable, REQUIREMENT_IDS, REQUIREMENTS } from "./requirements.ts";
 
 const CHECKS: readonly Check[] = [...CARD_CHECKS, ...INTERFACE_CHECKS, ...CROSS_CHECKS];
 
-const ROOT = join(import.meta.dirname, "../..");
+const ROOT = join(import.meta.dirname, "../../..");
 /** At the start of a test's title: `"[CORE-GET-001, CORE-GET-002] …"`. */
 const CITATION = /["'`]\[([A-Z0-9_]+(?:-[A-Z0-9a-z_]+)+(?:, [A-Z0-9_]+(?:-[A-Z0-9a-z_]+)+)*)\] /g;
 

@@ -1,7 +1,7 @@
 /** Entries in the shapes of AI Catalog and ARD (§4.2), and the details beyond them. */
 
 import { identityOf } from "../../core/client/registry-identity.ts";
-import { type JsonObject, type JsonValue, omitUndefined } from "../../core/model/json.ts";
+import type { JsonObject, JsonValue } from "../../core/model/json.ts";
 import { dialectsOf, identifierOf, type RegistryEntry } from "./entry.ts";
 import { CARD_MEDIA_TYPE } from "./search/listed.ts";
 

@@ -13,7 +13,6 @@ import { parseReference, type RegistryReference } from "../../../core/client/ref
 import { describeImpostor, listedIdentity } from "../../../core/client/registry-identity.ts";
 import { createCredentialGate } from "../../../core/client/transport/credential-origins.ts";
 import type { SessionParts } from "../../../core/extension/contract.ts";
-import { omitUndefined } from "../../../core/model/json.ts";
 import { safeLine } from "../../../core/model/safe-text.ts";
 import { type RegistryClient, type RegistryEntry, RegistryError, type RegistryOptions } from "../client/types.ts";
 

@@ -2,7 +2,7 @@
 
 import { isHeldBack, listedIdentity } from "../../../core/client/registry-identity.ts";
 import { ProtocolError } from "../../../core/model/errors.ts";
-import { fieldsOf, isObject, type JsonObject, listOf, omitUndefined } from "../../../core/model/json.ts";
+import { fieldsOf, isObject, type JsonObject, listOf } from "../../../core/model/json.ts";
 import type { FindAgents, FoundAgent, FoundAgents, WantedAgent } from "../../../core/server/agent-chooser.ts";
 import { toCatalogEntry } from "../catalog.ts";
 import { matchName } from "../client/find.ts";

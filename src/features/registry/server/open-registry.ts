@@ -49,9 +49,7 @@ export interface RegistryServeOptions extends TrustOptions, Partial<RegistryLimi
 }
 
 /** The URL of a registry, with credentials if it requires some. */
-type RegistryTarget =
-  | string
-  | { readonly url: string; readonly credentials?: CredentialProvider | RemoteCredentials };
+type RegistryTarget = string | { readonly url: string; readonly credentials?: CredentialProvider | RemoteCredentials };
 
 const CATALOG_PATH = "/.well-known/ai-catalog.json";
 /** Entries of the catalog at most; there may be more in the registry, which it refers to. */

@@ -76,7 +76,7 @@ describe.each(REFLECTION_SERVICES)("%s", (service) => {
 
 describe("reflection", () => {
   it.each(descriptorFiles())("shows the tables as they are: %s", async (path, content) => {
-    expect(await readFile(new URL(`../../../../${path}`, import.meta.url), "utf8")).toBe(content);
+    expect(await readFile(new URL(`../../../../../${path}`, import.meta.url), "utf8")).toBe(content);
   });
 
   it("finds files by name, well-known ones too, each with what it imports that was not shown before", async () => {
