@@ -1,5 +1,5 @@
 import type { Extension } from "../../core/extension/contract.ts";
-import { parsePeerAddress } from "./a2a-lite/address.ts";
+import { parseChatAddress } from "./a2a-lite/address.ts";
 import { declareChannels } from "./cli/declare-channel-commands.ts";
 import type { ChannelServeOptions } from "./server/channel-dialect.ts";
 
@@ -20,7 +20,7 @@ export const chat: Extension = {
     addresses: {
       "a2a-lite:": {
         form: "a2a-lite:<network>/<room>#<peer>",
-        isValid: (address) => parsePeerAddress(address) !== undefined,
+        isValid: (address) => parseChatAddress(address) !== undefined,
         async connect(address, options) {
           const { connectPeer } = await import("./client/connect-peer.ts");
           return connectPeer(address, options);

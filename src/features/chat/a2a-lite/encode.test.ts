@@ -7,7 +7,7 @@ import type { Loss } from "../../../core/model/loss.ts";
 import type { Message, Part } from "../../../core/model/message.ts";
 import { STATE_CLASS, TASK_STATES, type Task } from "../../../core/model/task.ts";
 import { cases } from "../../../core/model/testing/exploring.ts";
-import { formatPeerAddress, parsePeerAddress } from "./address.ts";
+import { formatChatAddress, parseChatAddress } from "./address.ts";
 import { decodeBody, decodeFile } from "./decode.ts";
 import { encodeMessage, encodeOutcome } from "./encode.ts";
 import { LOSSES } from "./losses.ts";
@@ -210,16 +210,16 @@ describe("states", () => {
 
 describe("the address of a peer", () => {
   it.each([
-    ["a2a-lite:irc/#agents#helper", { network: "irc", room: "#agents", peer: "helper" }],
-    ["a2a-lite:irc/%23agents#helper", { network: "irc", room: "#agents", peer: "helper" }],
+    ["a2a-lite:irc/#agents#helper", { network: "irc", room: "#agents", participant: "helper" }],
+    ["a2a-lite:irc/%23agents#helper", { network: "irc", room: "#agents", participant: "helper" }],
     [
       "a2a-lite:matrix/!x:example.org#@a:example.org",
-      { network: "matrix", room: "!x:example.org", peer: "@a:example.org" },
+      { network: "matrix", room: "!x:example.org", participant: "@a:example.org" },
     ],
-    ["a2a-lite:mqtt/team/rooms/1#a%23b", { network: "mqtt", room: "team/rooms/1", peer: "a#b" }],
-    ["a2a-lite:irc/100%#helper", { network: "irc", room: "100%", peer: "helper" }],
+    ["a2a-lite:mqtt/team/rooms/1#a%23b", { network: "mqtt", room: "team/rooms/1", participant: "a#b" }],
+    ["a2a-lite:irc/100%#helper", { network: "irc", room: "100%", participant: "helper" }],
   ])("is read: %s", (address, expected) => {
-    expect(parsePeerAddress(address)).toEqual(expected);
+    expect(parseChatAddress(address)).toEqual(expected);
   });
 
   it.each([
@@ -231,15 +231,15 @@ describe("the address of a peer", () => {
     "a2a-lite:/r#p",
     "https://x/y#z",
   ])("is not %j", (address) => {
-    expect(parsePeerAddress(address)).toBeUndefined();
+    expect(parseChatAddress(address)).toBeUndefined();
   });
 
   it("of any kind is read as it was written", () => {
     const some = fc.string({ minLength: 1, unit: fc.constantFrom("#", "/", "%", "%23", "a", "茶", ":", "@", " ") });
     fc.assert(
-      fc.property(some, some, (room, peer) => {
-        const address = { network: "irc", room, peer };
-        expect(parsePeerAddress(formatPeerAddress(address))).toEqual(address);
+      fc.property(some, some, (room, participant) => {
+        const address = { network: "irc", room, participant };
+        expect(parseChatAddress(formatChatAddress(address))).toEqual(address);
       }),
       { numRuns: cases(1_000) },
     );

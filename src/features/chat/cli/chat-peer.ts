@@ -5,7 +5,7 @@ import { CommandError, usageError } from "../../../core/cli/errors.ts";
 import type { Session } from "../../../core/cli/session/session.ts";
 import type { SessionParts } from "../../../core/extension/contract.ts";
 import { omitUndefined } from "../../../core/model/json.ts";
-import { parsePeerAddress } from "../a2a-lite/address.ts";
+import { parseChatAddress } from "../a2a-lite/address.ts";
 
 const CONFIG_FILE = "dragoman.yaml";
 const FORM = "a2a-lite:<network>/<room>#<participant>";
@@ -17,7 +17,7 @@ export const sessionParts: SessionParts = {
 
 async function connectToChatPeer(session: Session, address: string) {
   const { output, settings, stop } = session;
-  const parsed = parsePeerAddress(address);
+  const parsed = parseChatAddress(address);
   if (parsed === undefined) throw usageError(`${address} is not an address of the form ${FORM}.`);
   const { network, room } = parsed;
   const accounts = await findAccounts(network, session);

@@ -16,6 +16,7 @@ import { ProtocolError } from "../../../core/model/errors.ts";
 import { fieldsOf } from "../../../core/model/json.ts";
 import type { FrameStream, Operation, OutcomeOf, StreamFrame } from "../../../core/model/operation.ts";
 import { NO_METER, SILENT_LOG } from "../../../core/model/ports.ts";
+import { parseChatAddress } from "../a2a-lite/address.ts";
 import { loadChatDialect } from "./load-dialect.ts";
 import { createMemoryRecords } from "./memory-records.ts";
 
@@ -96,7 +97,7 @@ export async function connectPeer(
 }
 
 function createCarrier(address: string, { channels = [], timeoutMs }: ConnectOptions, dialect: ChatDialect): Carrier {
-  const wanted = dialect.parsePeerAddress(address);
+  const wanted = parseChatAddress(address);
   if (wanted === undefined) {
     throw new TypeError(`connect: "${address}" must be a2a-lite:<network>/<room>#<participant>.`);
   }
@@ -131,12 +132,15 @@ function createCarrier(address: string, { channels = [], timeoutMs }: ConnectOpt
       const open = (settings: unknown) => network.open(settings, { ...how, temporary: true }, { clock, log, uniqueId });
       const channel = await open(usable.data);
       const { id } = channel.self;
-      if (id !== (network.toId?.(wanted.peer) ?? wanted.peer) && network.isOwn?.(usable.data, wanted.peer) !== true)
+      if (
+        id !== (network.toId?.(wanted.participant) ?? wanted.participant) &&
+        network.isOwn?.(usable.data, wanted.participant) !== true
+      )
         return channel;
       channel.close();
       await channel.closed;
       if (network.rename !== undefined) return open(network.rename(usable.data, uniqueId().slice(0, 4)));
-      throw new TypeError(`the account in use is that of ${wanted.peer} itself; call it with another account.`);
+      throw new TypeError(`the account in use is that of ${wanted.participant} itself; call it with another account.`);
     },
     calls: (tools: Parameters<typeof dialect.createChannelCalls>[0]) => {
       const calls = dialect.createChannelCalls(tools, { answerMs: timeoutMs ?? DEFAULT_TIMEOUT_MS });

@@ -2,7 +2,7 @@
 
 import { type Fields, fieldsOf, listOf } from "../../../core/model/json.ts";
 import type { Finding } from "../../../core/yaml/problems.ts";
-import { parsePeerAddress } from "../a2a-lite/address.ts";
+import { parseChatAddress } from "../a2a-lite/address.ts";
 import { NETWORKS } from "../networks/networks.ts";
 
 /** `section` has the entries of `channels`. */
@@ -10,7 +10,7 @@ export function checkPeerAgents(section: unknown, agents: Fields): readonly Find
   const entries = listOf(section).map(fieldsOf);
   return Object.entries(agents).flatMap(([name, agent]) => {
     const { remote } = fieldsOf(agent);
-    const address = typeof remote === "string" ? parsePeerAddress(remote) : undefined;
+    const address = typeof remote === "string" ? parseChatAddress(remote) : undefined;
     if (address === undefined) return [];
     const message = findProblem(address, entries);
     return message === undefined ? [] : [{ path: ["agents", name, "remote"], message }];

@@ -1,7 +1,7 @@
 /** Peers of a channel that are called: finds the call that a message is about. */
 
 import type { PeerCaller } from "../../../../core/dialects/carrier.ts";
-import { type PeerAddress, parsePeerAddress } from "../address.ts";
+import { type ChatAddress, parseChatAddress } from "../address.ts";
 import type { Received } from "../message.ts";
 import type { CallsTools, ChannelCalls } from "../options.ts";
 import { answeredTask, ChatPeer, TASK_ID } from "./peer.ts";
@@ -19,11 +19,11 @@ export function createChannelCalls(tools: CallsTools, limits: CallLimits = {}): 
   const { report } = tools.host;
   const own: CallTools = { ...tools, report, times: toCallTimes(limits), drop: createDropper(tools) };
 
-  function findPeer(given: PeerAddress | undefined): ChatPeer | undefined {
+  function findPeer(given: ChatAddress | undefined): ChatPeer | undefined {
     if (given === undefined || given.network !== entry.network) return undefined;
     if (entry.rooms !== undefined && !entry.rooms.includes(given.room)) return undefined;
-    const address = { ...given, peer: entry.toId?.(given.peer) ?? given.peer };
-    const key = keyOf(address.room, address.peer);
+    const address = { ...given, participant: entry.toId?.(given.participant) ?? given.participant };
+    const key = keyOf(address.room, address.participant);
     const known = peers.get(key);
     if (known !== undefined || peers.size >= MAX_PEERS) return known;
     const peer = new ChatPeer({ address, tools: own, records });
@@ -34,7 +34,7 @@ export function createChannelCalls(tools: CallsTools, limits: CallLimits = {}): 
   const revival = new Revival({ drop: own.drop, network: entry.network, records, findPeer });
 
   /** A peer may answer in a direct message what it was asked in a room. */
-  const ofSender = (id: string) => [...peers.values()].filter(({ address }) => address.peer === id);
+  const ofSender = (id: string) => [...peers.values()].filter(({ address }) => address.participant === id);
 
   function take(received: Received): boolean {
     const { parsed, post } = received;
@@ -42,7 +42,7 @@ export function createChannelCalls(tools: CallsTools, limits: CallLimits = {}): 
     const task = answeredTask(parsed);
     if (task !== undefined) {
       const asked = [...peers.values()].find((peer) => peer.findTask(task));
-      if (asked?.address.peer === sender) return asked.take(received);
+      if (asked?.address.participant === sender) return asked.take(received);
       if (asked !== undefined) own.drop(sender, "not-the-peer");
       else if (TASK_ID.test(task)) revival.receive(task, received);
       return asked !== undefined || TASK_ID.test(task);
@@ -59,7 +59,7 @@ export function createChannelCalls(tools: CallsTools, limits: CallLimits = {}): 
       await revival.done();
       await records.written();
     },
-    peer: (address): PeerCaller | undefined => findPeer(parsePeerAddress(address)),
+    peer: (address): PeerCaller | undefined => findPeer(parseChatAddress(address)),
     close: () => {
       for (const peer of peers.values()) peer.close();
     },

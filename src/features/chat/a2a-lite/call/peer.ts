@@ -17,7 +17,7 @@ import type {
 import { statusText } from "../../../../core/model/status-texts.ts";
 import type { Task } from "../../../../core/model/task.ts";
 import { ChannelError, type Post } from "../../../../core/wire/channel.ts";
-import { formatPeerAddress, type PeerAddress } from "../address.ts";
+import { type ChatAddress, formatChatAddress } from "../address.ts";
 import type { LiteMessage, Outgoing, Received } from "../message.ts";
 import { CHAT_PEER_CAN } from "./can.ts";
 import { Discovery } from "./discovery.ts";
@@ -34,7 +34,7 @@ const MAX_SETTLED = 200;
 export const TASK_ID = /^t-[\w-]{16}$/;
 
 interface PeerOptions {
-  readonly address: PeerAddress;
+  readonly address: ChatAddress;
   readonly tools: CallTools;
   readonly records: TaskRecords;
 }
@@ -51,19 +51,19 @@ export class ChatPeer implements PeerCaller {
   #name: string;
 
   constructor(options: PeerOptions) {
-    const { network, peer, room } = options.address;
+    const { network, participant, room } = options.address;
     this.#options = options;
-    this.#where = `${peer} in ${room} on ${network}`;
-    this.#name = peer;
+    this.#where = `${participant} in ${room} on ${network}`;
+    this.#name = participant;
     this.#discovery = new Discovery({
       tools: options.tools,
       where: this.#where,
-      address: formatPeerAddress(options.address),
+      address: formatChatAddress(options.address),
       post: (message) => this.#post({ content: message }),
     });
   }
 
-  get address(): PeerAddress {
+  get address(): ChatAddress {
     return this.#options.address;
   }
 
@@ -183,7 +183,7 @@ export class ChatPeer implements PeerCaller {
     const present = this.findTask(id);
     if (present !== undefined) return present;
     const isUnknown = record === undefined && orBuild && TASK_ID.test(id) && this.#open.size < MAX_OPEN;
-    if (!isUnknown && (record?.peer !== address.peer || record.room !== address.room)) throw taskNotFound(id);
+    if (!isUnknown && (record?.peer !== address.participant || record.room !== address.room)) throw taskNotFound(id);
     const task = this.#build(id, record?.contextId ?? this.#options.tools.ids.context());
     this.#open.set(id, task);
     if (record !== undefined) task.resume(record.posts, record.last);
@@ -197,7 +197,7 @@ export class ChatPeer implements PeerCaller {
       contextId,
       where: this.#where,
       tools,
-      drop: (why) => tools.drop(address.peer, why),
+      drop: (why) => tools.drop(address.participant, why),
       remember: (last) => void this.#remember(task, last),
       onSettled: () => this.#settle(task),
     });
@@ -214,7 +214,7 @@ export class ChatPeer implements PeerCaller {
   }
 
   #remember(task: PeerTask, last: LiteMessage | undefined): Promise<void> {
-    const { peer, room } = this.#options.address;
+    const { participant: peer, room } = this.#options.address;
     const { contextId } = task.toTask();
     return this.#options.records.write(task.id, {
       room,
@@ -259,9 +259,9 @@ export class ChatPeer implements PeerCaller {
     const stop = clock.after(times.postMs, () => late.abort());
     try {
       const stopped = signal === undefined ? late.signal : AbortSignal.any([toAbortSignal(signal), late.signal]);
-      const to = { room: address.room, peer: { id: address.peer, name: this.#name } };
+      const to = { room: address.room, peer: { id: address.participant, name: this.#name } };
       // Others in the room must not take it for theirs.
-      const sending = outbox.send({ ...outgoing, content: { ...content, to: address.peer }, to }, stopped);
+      const sending = outbox.send({ ...outgoing, content: { ...content, to: address.participant }, to }, stopped);
       return await untilAborted(sending, stopped);
     } catch (error) {
       if (signal?.aborted === true) throw abandonedError();

@@ -1,6 +1,6 @@
 /** Continues tasks of earlier processes when something arrives about them, which may be before they are asked for. */
 
-import type { PeerAddress } from "../address.ts";
+import type { ChatAddress } from "../address.ts";
 import type { Received } from "../message.ts";
 import type { ChatPeer } from "./peer.ts";
 import type { TaskRecords } from "./task-records.ts";
@@ -13,7 +13,7 @@ const MAX_MESSAGES = 32;
 interface RevivalOptions extends Pick<CallTools, "drop"> {
   readonly network: string;
   readonly records: TaskRecords;
-  readonly findPeer: (address: PeerAddress) => ChatPeer | undefined;
+  readonly findPeer: (address: ChatAddress) => ChatPeer | undefined;
 }
 
 export class Revival {
@@ -59,7 +59,7 @@ export class Revival {
   async #revive(id: string): Promise<void> {
     const { drop, findPeer, network, records } = this.#options;
     const record = await records.read(id).catch(() => undefined);
-    const peer = record === undefined ? undefined : findPeer({ network, room: record.room, peer: record.peer });
+    const peer = record === undefined ? undefined : findPeer({ network, room: record.room, participant: record.peer });
     const task = await peer?.find(id).catch(() => undefined);
     const waiting = this.#waiting.get(id) ?? [];
     this.#waiting.delete(id);
