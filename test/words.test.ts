@@ -65,7 +65,7 @@ const CLEAN: readonly string[] = [
   ...["agents", "auth", "cli", "client", "dialects", "engine", "model", "server", "store", "wire", "yaml"].map(
     (part) => `core/${part}`,
   ),
-  ...["chat/a2a-lite", "conformance", "cluster", "gateway", "llm", "workflow", "writers", "xiaoyi"].map(
+  ...["chat/a2a-lite", "chat/runtime", "conformance", "cluster", "gateway", "llm", "workflow", "writers", "xiaoyi"].map(
     (part) => `features/${part}`,
   ),
 ];

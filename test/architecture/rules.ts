@@ -144,6 +144,7 @@ const WITHOUT_AMBIENT: readonly string[] = [
   "core/engine/",
   "core/dialects/",
   "features/chat/a2a-lite/",
+  "features/chat/runtime/",
   "features/xiaoyi/shared/",
   "features/xiaoyi/http/",
   "features/xiaoyi/link/",

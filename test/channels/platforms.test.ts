@@ -1,13 +1,13 @@
 /** Real servers of ours and real libraries of the networks, on platforms that enforce the vendors' rules. */
 import { describe, expect, it } from "vitest";
 import type { Post } from "../../src/core/wire/channel.ts";
-import { createCounter } from "../../src/features/chat/a2a-lite/testing/agents.ts";
 import { matrix } from "../../src/features/chat/networks/matrix.ts";
 import { type Peer, readPosts, SUITE_TOOLS, withText } from "../../src/features/chat/networks/suite/channel-suite.ts";
 import { startDingtalkServer } from "../../src/features/chat/networks/testing/dingtalk-server.ts";
 import { startFeishuServer } from "../../src/features/chat/networks/testing/feishu-server.ts";
 import { startMatrixServer } from "../../src/features/chat/networks/testing/matrix-server.ts";
 import { startWecomServer } from "../../src/features/chat/networks/testing/wecom-server.ts";
+import { createCounter } from "../../src/features/chat/runtime/testing/agents.ts";
 import type { ChannelEntryOptions } from "../../src/features/chat/server/entries.ts";
 import { closeLater } from "../support/lifecycle.ts";
 import { followScript, reporter } from "./script.ts";

@@ -4,7 +4,7 @@ import { withAnswer } from "../../../core/model/answer.ts";
 import type { Loss } from "../../../core/model/loss.ts";
 import { textOf } from "../../../core/model/message.ts";
 import type { Task } from "../../../core/model/task.ts";
-import type { KnownTask } from "./conversations.ts";
+import type { KnownTask } from "../runtime/conversations.ts";
 import { encodeOutcome } from "./encode.ts";
 import type { LiteMessage, LiteState, Outgoing } from "./message.ts";
 import { isTerminalLiteState, toLiteState } from "./states.ts";

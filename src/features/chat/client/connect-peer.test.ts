@@ -6,8 +6,8 @@ import { ConnectionError } from "../../../core/client/errors.ts";
 import type { ConnectOptions, RemoteAgent } from "../../../core/client/options.ts";
 import { textOf } from "../../../core/model/message.ts";
 import { DialError } from "../../../core/wire/dial-error.ts";
-import { type Member, MemoryNetwork, type RawPost } from "../a2a-lite/testing/memory-network.ts";
 import type { Network } from "../networks/network.ts";
+import { type Member, MemoryNetwork, type RawPost } from "../runtime/testing/memory-network.ts";
 import { connectPeer } from "./connect-peer.ts";
 import { loadChatDialect } from "./load-dialect.ts";
 

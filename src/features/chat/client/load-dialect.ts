@@ -3,10 +3,10 @@ export async function loadChatDialect() {
   const [address, binding, calls, { CHAT_PEER_CAN: can }, { DIALECT_NAME: name }, cards, { NETWORKS: networks }] =
     await Promise.all([
       import("../a2a-lite/address.ts"),
-      import("../a2a-lite/bind-channel.ts"),
-      import("../a2a-lite/call/calls.ts"),
-      import("../a2a-lite/call/can.ts"),
-      import("../a2a-lite/options.ts"),
+      import("../runtime/bind-channel.ts"),
+      import("../runtime/call/calls.ts"),
+      import("../a2a-lite/call-can.ts"),
+      import("../runtime/options.ts"),
       import("../a2a-lite/read-card.ts"),
       import("../networks/networks.ts"),
     ]);

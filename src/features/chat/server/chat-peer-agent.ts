@@ -5,7 +5,7 @@ import type { Agent } from "../../../core/engine/agent.ts";
 import { EXTENSIONS } from "../../../core/model/extensions.ts";
 import { createPeerAgent } from "../../../core/server/carriers/peer-agent.ts";
 import type { AgentOverrides } from "../../../core/server/config/config.ts";
-import { CHAT_PEER_CAN } from "../a2a-lite/call/can.ts";
+import { CHAT_PEER_CAN } from "../a2a-lite/call-can.ts";
 
 const UNVERIFIED = {
   uri: EXTENSIONS.unverified,

@@ -3,9 +3,9 @@
 import type { Carrier, CarrierHost } from "../../../core/dialects/carrier.ts";
 import type { DialectTools } from "../../../core/dialects/contract.ts";
 import type { Channel } from "../../../core/wire/channel.ts";
-import { createChannelCarrier } from "../a2a-lite/bind-channel.ts";
-import { createChannelCalls } from "../a2a-lite/call/calls.ts";
 import { MissingPackageError, missingPackages } from "../networks/load-package.ts";
+import { createChannelCarrier } from "../runtime/bind-channel.ts";
+import { createChannelCalls } from "../runtime/call/calls.ts";
 import { DEFAULT_RATE, DEFAULT_TIMEOUT_MS, type OpenableEntry } from "./entries.ts";
 
 interface ChannelsContext {

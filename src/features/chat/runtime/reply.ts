@@ -8,13 +8,13 @@ import type { Loss } from "../../../core/model/loss.ts";
 import type { Delivery } from "../../../core/model/operation.ts";
 import { isInterrupted, isTerminal, type Task } from "../../../core/model/task.ts";
 import { ChannelError, type DraftFile, type Post } from "../../../core/wire/channel.ts";
+import { toDrafts } from "../a2a-lite/drafts.ts";
+import type { Address, LiteMessage, Outgoing } from "../a2a-lite/message.ts";
+import { NOTHING, toOutcome, toProgress } from "../a2a-lite/outcome.ts";
 import type { Admission } from "./admission.ts";
 import type { Conversations, KnownTask } from "./conversations.ts";
-import { toDrafts } from "./drafts.ts";
-import type { Address, LiteMessage, Outgoing } from "./message.ts";
 import type { ChannelEntry } from "./options.ts";
 import type { ChannelOutbox } from "./outbox.ts";
-import { NOTHING, toOutcome, toProgress } from "./outcome.ts";
 
 /** How long a status is shown at least: where it is edited, and where every status is a post of its own. */
 const EDIT_MS = 1_000;

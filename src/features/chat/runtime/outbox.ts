@@ -6,8 +6,8 @@
 import type { Clock, Log } from "../../../core/model/ports.ts";
 import { type Channel, type ChannelAbilities, ChannelError, type PostDraft } from "../../../core/wire/channel.ts";
 import { createDeferred } from "../../../core/wire/link.ts";
-import { toDrafts } from "./drafts.ts";
-import type { Outbox, Outgoing } from "./message.ts";
+import { toDrafts } from "../a2a-lite/drafts.ts";
+import type { Outbox, Outgoing } from "../a2a-lite/message.ts";
 
 /** Messages that wait in one room. */
 const MAX_WAITING = 200;

@@ -1,4 +1,4 @@
-import { abilitiesWithout } from "../../../../core/dialects/shared/abilities.ts";
+import { abilitiesWithout } from "../../../core/dialects/shared/abilities.ts";
 
 /** What can be asked of a participant of a chat room. */
 export const CHAT_PEER_CAN = {

@@ -16,10 +16,10 @@ import {
 } from "../../../../core/model/task.ts";
 import type { PostFile } from "../../../../core/wire/channel.ts";
 import { createDeferred } from "../../../../core/wire/link.ts";
-import { decodeBody } from "../decode.ts";
-import type { LiteMessage, LiteState, Received } from "../message.ts";
-import { withoutMention } from "../names.ts";
-import { toTaskState } from "../states.ts";
+import { decodeBody } from "../../a2a-lite/decode.ts";
+import type { LiteMessage, LiteState, Received } from "../../a2a-lite/message.ts";
+import { withoutMention } from "../../a2a-lite/names.ts";
+import { toTaskState } from "../../a2a-lite/states.ts";
 import { type Answer, decodeAnswer, UNVERIFIED } from "./decode-answer.ts";
 import type { CallTools, DropReason } from "./tools.ts";
 

@@ -5,13 +5,13 @@ import type { DialectTools } from "../../../core/dialects/contract.ts";
 import { omitUndefined } from "../../../core/model/json.ts";
 import type { Channel, Post } from "../../../core/wire/channel.ts";
 import type { Closure } from "../../../core/wire/connection.ts";
+import type { Received } from "../a2a-lite/message.ts";
+import { parsePost } from "../a2a-lite/parse.ts";
+import { PieceJoiner } from "../a2a-lite/pieces.ts";
 import { Admission } from "./admission.ts";
 import { Conversations } from "./conversations.ts";
-import type { Received } from "./message.ts";
 import { type ChannelCalls, type ChannelEntry, DEFAULT_POLICY } from "./options.ts";
 import { ChannelOutbox } from "./outbox.ts";
-import { parsePost } from "./parse.ts";
-import { PieceJoiner } from "./pieces.ts";
 import { Replies } from "./reply.ts";
 import { ChannelServer } from "./serve.ts";
 

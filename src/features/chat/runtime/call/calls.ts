@@ -1,8 +1,8 @@
 /** Peers of a channel that are called: finds the call that a message is about. */
 
 import type { PeerCaller } from "../../../../core/dialects/carrier.ts";
-import { type ChatAddress, parseChatAddress } from "../address.ts";
-import type { Received } from "../message.ts";
+import { type ChatAddress, parseChatAddress } from "../../a2a-lite/address.ts";
+import type { Received } from "../../a2a-lite/message.ts";
 import type { CallsTools, ChannelCalls } from "../options.ts";
 import { answeredTask, ChatPeer, TASK_ID } from "./peer.ts";
 import { Revival } from "./revival.ts";

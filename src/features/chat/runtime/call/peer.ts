@@ -4,6 +4,7 @@ import type { PeerCaller } from "../../../../core/dialects/carrier.ts";
 import { deriveId } from "../../../../core/dialects/shared/responses.ts";
 import { type Signal, toAbortSignal } from "../../../../core/model/abort.ts";
 import type { AgentCard } from "../../../../core/model/card.ts";
+import { type ChatAddress, formatChatAddress } from "../../a2a-lite/address.ts";
 import { ProtocolError, taskNotFound } from "../../../../core/model/errors.ts";
 import type { Loss } from "../../../../core/model/loss.ts";
 import type {
@@ -17,11 +18,10 @@ import type {
 import { statusText } from "../../../../core/model/status-texts.ts";
 import type { Task } from "../../../../core/model/task.ts";
 import { ChannelError, type Post } from "../../../../core/wire/channel.ts";
-import { type ChatAddress, formatChatAddress } from "../address.ts";
-import type { LiteMessage, Outgoing, Received } from "../message.ts";
-import { CHAT_PEER_CAN } from "./can.ts";
+import { CHAT_PEER_CAN } from "../../a2a-lite/call-can.ts";
+import { encodeTask } from "../../a2a-lite/encode-task.ts";
+import type { LiteMessage, Outgoing, Received } from "../../a2a-lite/message.ts";
 import { Discovery } from "./discovery.ts";
-import { encodeTask } from "./encode-task.ts";
 import { PeerTask } from "./peer-task.ts";
 import type { TaskRecords } from "./task-records.ts";
 import type { CallTools } from "./tools.ts";

@@ -1,12 +1,12 @@
 /** A message of the model as a task for a peer. */
 
-import { withoutHops } from "../../../../core/model/extensions.ts";
-import { type Loss, toLoss } from "../../../../core/model/loss.ts";
-import type { SendInput } from "../../../../core/model/operation.ts";
-import type { DraftFile } from "../../../../core/wire/channel.ts";
-import { encodeMessage } from "../encode.ts";
-import { LOSSES } from "../losses.ts";
-import { ACCEPTS_DATA, type LiteMessage } from "../message.ts";
+import { withoutHops } from "../../../core/model/extensions.ts";
+import { type Loss, toLoss } from "../../../core/model/loss.ts";
+import type { SendInput } from "../../../core/model/operation.ts";
+import type { DraftFile } from "../../../core/wire/channel.ts";
+import { encodeMessage } from "./encode.ts";
+import { LOSSES } from "./losses.ts";
+import { ACCEPTS_DATA, type LiteMessage } from "./message.ts";
 
 interface EncodedTask {
   readonly message: LiteMessage;

@@ -7,17 +7,17 @@ import { omitUndefined } from "../../../core/model/json.ts";
 import type { Message } from "../../../core/model/message.ts";
 import { isInterrupted, isTerminal, type Task } from "../../../core/model/task.ts";
 import { ChannelError, type DraftFile, type Participant, type Post } from "../../../core/wire/channel.ts";
-import { toCardMessage } from "./card.ts";
+import { toCardMessage } from "../a2a-lite/card.ts";
+import { decodeBody } from "../a2a-lite/decode.ts";
+import { findMarker } from "../a2a-lite/marker.ts";
+import { ACCEPTS_DATA, type LiteMessage, type Received } from "../a2a-lite/message.ts";
+import { isName, withoutMention } from "../a2a-lite/names.ts";
+import { NOTHING } from "../a2a-lite/outcome.ts";
+import { toLiteState } from "../a2a-lite/states.ts";
 import { type Conversations, digest, type KnownTask, placeOf } from "./conversations.ts";
-import { decodeBody } from "./decode.ts";
 import { readFiles } from "./files.ts";
-import { findMarker } from "./marker.ts";
-import { ACCEPTS_DATA, type LiteMessage, type Received } from "./message.ts";
-import { isName, withoutMention } from "./names.ts";
 import { DIALECT_NAME } from "./options.ts";
-import { NOTHING } from "./outcome.ts";
 import { addressOf, type Replies, type ServingTools, toAddress } from "./reply.ts";
-import { toLiteState } from "./states.ts";
 
 /** Messages of one peer that wait while an earlier one is served; more are dropped. */
 const MAX_LANE = 50;

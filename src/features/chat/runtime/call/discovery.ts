@@ -3,9 +3,9 @@
 import type { AgentCard } from "../../../../core/model/card.ts";
 import { ProtocolError } from "../../../../core/model/errors.ts";
 import type { Post, PostFile } from "../../../../core/wire/channel.ts";
-import type { LiteMessage, Received } from "../message.ts";
-import { withoutMention } from "../names.ts";
-import { MAX_CARD_BYTES, readCard } from "../read-card.ts";
+import type { LiteMessage, Received } from "../../a2a-lite/message.ts";
+import { withoutMention } from "../../a2a-lite/names.ts";
+import { MAX_CARD_BYTES, readCard } from "../../a2a-lite/read-card.ts";
 import type { CallTools } from "./tools.ts";
 
 const DISCOVER: LiteMessage = { type: "discover", body: "What can you do?", attachments: [], others: {} };

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { settle } from "../../../../core/engine/testing/fake-clock.ts";
 import type { StreamEvent } from "../../../../core/model/event.ts";
 import { isTerminal, isTransitionAllowed, type TaskState } from "../../../../core/model/task.ts";
-import { STATES, TERMINAL_STATES } from "../message.ts";
+import { STATES, TERMINAL_STATES } from "../../a2a-lite/message.ts";
 import { CALLER, eventsOf, HELPER, message, STRANGER, setUp } from "./testing/called-peer.ts";
 
 type Step =

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { FakeClock, settle } from "../../../core/engine/testing/fake-clock.ts";
 import { type Channel, type ChannelAbilities, ChannelError } from "../../../core/wire/channel.ts";
-import type { Outgoing } from "./message.ts";
+import type { Outgoing } from "../a2a-lite/message.ts";
 import { ChannelOutbox } from "./outbox.ts";
 import { MemoryNetwork } from "./testing/memory-network.ts";
 import { AGENT } from "./testing/stage.ts";

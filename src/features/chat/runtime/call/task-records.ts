@@ -2,7 +2,7 @@
 
 import { parseResponse } from "../../../../core/dialects/shared/responses.ts";
 import { isObject } from "../../../../core/model/json.ts";
-import type { LiteMessage } from "../message.ts";
+import type { LiteMessage } from "../../a2a-lite/message.ts";
 import { type CallsTools, DIALECT_NAME } from "../options.ts";
 
 /** How long a task can be continued, or its end be read again. */

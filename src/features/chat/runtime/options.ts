@@ -5,7 +5,7 @@ import type { DialectTools } from "../../../core/dialects/contract.ts";
 import type { BackoffPolicy } from "../../../core/model/backoff.ts";
 import type { Caller } from "../../../core/model/caller.ts";
 import type { Channel, ChannelOptions, Participant } from "../../../core/wire/channel.ts";
-import type { Outbox, Received } from "./message.ts";
+import type { Outbox, Received } from "../a2a-lite/message.ts";
 
 /** Stored with every task that is created over a channel, so it must never change. */
 export const DIALECT_NAME = "a2a-lite";

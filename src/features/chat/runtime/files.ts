@@ -3,7 +3,7 @@
 import type { Part } from "../../../core/model/message.ts";
 import type { Clock } from "../../../core/model/ports.ts";
 import type { PostFile } from "../../../core/wire/channel.ts";
-import { decodeFile } from "./decode.ts";
+import { decodeFile } from "../a2a-lite/decode.ts";
 
 const MAX_FILES = 20;
 /** Of all files of a message. */

@@ -1,7 +1,7 @@
 /** Continues tasks of earlier processes when something arrives about them, which may be before they are asked for. */
 
-import type { ChatAddress } from "../address.ts";
-import type { Received } from "../message.ts";
+import type { ChatAddress } from "../../a2a-lite/address.ts";
+import type { Received } from "../../a2a-lite/message.ts";
 import type { ChatPeer } from "./peer.ts";
 import type { TaskRecords } from "./task-records.ts";
 import type { CallTools } from "./tools.ts";
