@@ -71,7 +71,7 @@ const CORE: Readonly<Record<string, Rule>> = {
 const FEATURES: Readonly<Record<string, Rule>> = {
   // Libraries of networks are optional peers, loaded when a channel is opened.
   "features/chat": {
-    from: ["core"],
+    from: ["core", "features/chat/a2a-lite"],
     packages: [
       "node:",
       "zod",
@@ -90,6 +90,8 @@ const FEATURES: Readonly<Record<string, Rule>> = {
       "mqtt",
     ],
   },
+  // Pure codecs: what lives is in the runtime beside them.
+  "features/chat/a2a-lite": { from: ["core/model", "core/wire", "core/dialects"], packages: ["node:"] },
   "features/cluster": { from: ["core"], packages: ["node:", "pg", "zod", "commander", "picocolors"] },
   // It judges servers from outside, so that nothing of ours may help it to understand them. Carriers only bring bytes.
   "features/conformance": {
@@ -128,7 +130,7 @@ const FEATURES: Readonly<Record<string, Rule>> = {
 const RULES: Readonly<Record<string, Rule>> = { ...CORE, ...FEATURES };
 
 /** Parts of features with a rule of their own. */
-const PARTS: readonly string[] = ["features/conformance/cli", "features/xiaoyi/simulator"];
+const PARTS: readonly string[] = ["features/chat/a2a-lite", "features/conformance/cli", "features/xiaoyi/simulator"];
 
 /** The doors of the package and the list of features: they may name all of it. */
 const ENTRY_RULE: Rule = { from: ["core", "features", "features.ts"], packages: ["node:"] };

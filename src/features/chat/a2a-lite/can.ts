@@ -15,3 +15,9 @@ export const can = {
   replay: false,
   metadata: false,
 };
+
+/** What can be asked of a participant of a chat room. */
+export const PARTICIPANT_CAN = {
+  ...abilitiesWithout("list", "push-create", "push-get", "push-list", "push-delete"),
+  replay: false,
+};

@@ -1,7 +1,7 @@
 /** Makes posts of a message, within what the network can carry. */
 
 import type { ChannelAbilities, DraftFile, PostDraft } from "../../../core/wire/channel.ts";
-import { digest } from "../runtime/conversations.ts";
+import { digest } from "./digest.ts";
 import { formatChat } from "./format.ts";
 import type { LiteMessage, Outgoing } from "./message.ts";
 import { type PostLimit, splitChat, splitMessage } from "./pieces.ts";

@@ -1,6 +1,6 @@
 /** Messages of A2A-Lite: what a post with a marker means. */
 
-import type { ChannelAbilities, DraftFile, Post, PostFile } from "../../../core/wire/channel.ts";
+import type { DraftFile, Post, PostFile } from "../../../core/wire/channel.ts";
 
 export const TERMINAL_STATES = ["completed", "failed", "cancelled", "rejected"] as const;
 export const STATES = ["accepted", "working", "input-required", ...TERMINAL_STATES] as const;
@@ -116,12 +116,4 @@ export interface Outgoing {
   readonly progress?: boolean;
   /** Of a long text, which page of posts; from 0. */
   readonly page?: number;
-}
-
-/** Sends messages over whatever connection there is, in order and at the pace of the network. */
-export interface Outbox {
-  /** Of the newest connection; undefined before the first. */
-  readonly abilities?: ChannelAbilities | undefined;
-  /** Resolves with the id of the last post once the network has accepted all of them. Waits for a connection. */
-  send(outgoing: Outgoing, signal?: AbortSignal): Promise<{ readonly id: string }>;
 }

@@ -4,7 +4,6 @@ import { withAnswer } from "../../../core/model/answer.ts";
 import type { Loss } from "../../../core/model/loss.ts";
 import { textOf } from "../../../core/model/message.ts";
 import type { Task } from "../../../core/model/task.ts";
-import type { KnownTask } from "../runtime/conversations.ts";
 import { encodeOutcome } from "./encode.ts";
 import type { LiteMessage, LiteState, Outgoing } from "./message.ts";
 import { isTerminalLiteState, toLiteState } from "./states.ts";
@@ -29,7 +28,7 @@ const TEXTS = {
 /** How a task ended, or what it asks. Without `theirs` it was asked for in plain language. */
 export function toOutcome(
   task: Task,
-  { data = false, theirs }: Pick<KnownTask, "data" | "theirs">,
+  { data = false, theirs }: { readonly data?: boolean; readonly theirs?: string },
   losses: Loss[],
 ): Pick<Outgoing, "content" | "files"> {
   const state = toLiteState(task.status.state, losses);

@@ -2,10 +2,11 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cases } from "../../../core/model/testing/exploring.ts";
 import type { Post } from "../../../core/wire/channel.ts";
+import { type Joined, PieceJoiner } from "../runtime/piece-joiner.ts";
 import { normalizeText } from "./characters.ts";
 import type { LiteMessage, Piece } from "./message.ts";
 import { parsePost } from "./parse.ts";
-import { type Joined, PieceJoiner, splitChat, splitMessage } from "./pieces.ts";
+import { splitChat, splitMessage } from "./pieces.ts";
 import { MAX_PIECES, type PostLimit } from "./split-text.ts";
 import { anyMessage, anyText } from "./testing/arbitraries.ts";
 

@@ -3,7 +3,7 @@ import type { Channel, Post, PostFile } from "../../../core/wire/channel.ts";
 import { formatMessage } from "../a2a-lite/format.ts";
 import type { LiteMessage } from "../a2a-lite/message.ts";
 import { parsePost } from "../a2a-lite/parse.ts";
-import { PieceJoiner } from "../a2a-lite/pieces.ts";
+import { PieceJoiner } from "../runtime/piece-joiner.ts";
 import type { PostReader } from "./post-reader.ts";
 
 interface AskOptions {

@@ -1,12 +1,12 @@
 /** Calling in chat rooms, with all its networks: loaded only if it is used. */
 export async function loadChatDialect() {
-  const [address, binding, calls, { CHAT_PEER_CAN: can }, { DIALECT_NAME: name }, cards, { NETWORKS: networks }] =
+  const [address, binding, calls, { PARTICIPANT_CAN: can }, { DIALECT_NAME: name }, cards, { NETWORKS: networks }] =
     await Promise.all([
       import("../a2a-lite/address.ts"),
       import("../runtime/bind-channel.ts"),
       import("../runtime/call/calls.ts"),
-      import("../a2a-lite/call-can.ts"),
-      import("../runtime/options.ts"),
+      import("../a2a-lite/can.ts"),
+      import("../a2a-lite/index.ts"),
       import("../a2a-lite/read-card.ts"),
       import("../networks/networks.ts"),
     ]);

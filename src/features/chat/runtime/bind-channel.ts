@@ -7,11 +7,11 @@ import type { Channel, Post } from "../../../core/wire/channel.ts";
 import type { Closure } from "../../../core/wire/connection.ts";
 import type { Received } from "../a2a-lite/message.ts";
 import { parsePost } from "../a2a-lite/parse.ts";
-import { PieceJoiner } from "../a2a-lite/pieces.ts";
 import { Admission } from "./admission.ts";
 import { Conversations } from "./conversations.ts";
 import { type ChannelCalls, type ChannelEntry, DEFAULT_POLICY } from "./options.ts";
 import { ChannelOutbox } from "./outbox.ts";
+import { PieceJoiner } from "./piece-joiner.ts";
 import { Replies } from "./reply.ts";
 import { ChannelServer } from "./serve.ts";
 

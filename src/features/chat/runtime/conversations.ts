@@ -1,8 +1,8 @@
 /** What is known of the conversations on one channel. It outlives the process. */
 
-import { hash } from "node:crypto";
 import type { Records } from "../../../core/dialects/carrier.ts";
 import type { Post } from "../../../core/wire/channel.ts";
+import { digest } from "../a2a-lite/digest.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
 const KEEP = { ttlMs: 90 * DAY_MS, keep: 50_000 };
@@ -42,11 +42,6 @@ export interface Posted {
 
 export function placeOf({ room, sender, thread }: Post): Place {
   return { room, peer: sender.id, ...(thread !== undefined && { thread }) };
-}
-
-/** The same for the same values; never longer than ids may be. */
-export function digest(...values: readonly (string | undefined)[]): string {
-  return hash("sha256", JSON.stringify(values), "base64url").slice(0, 32);
 }
 
 export class Conversations {

@@ -5,10 +5,8 @@ import type { DialectTools } from "../../../core/dialects/contract.ts";
 import type { BackoffPolicy } from "../../../core/model/backoff.ts";
 import type { Caller } from "../../../core/model/caller.ts";
 import type { Channel, ChannelOptions, Participant } from "../../../core/wire/channel.ts";
-import type { Outbox, Received } from "../a2a-lite/message.ts";
-
-/** Stored with every task that is created over a channel, so it must never change. */
-export const DIALECT_NAME = "a2a-lite";
+import type { Received } from "../a2a-lite/message.ts";
+import type { ChannelOutbox } from "./outbox.ts";
 
 /** One agent on one chat network. */
 export interface ChannelEntry {
@@ -46,7 +44,7 @@ export const DEFAULT_POLICY: BackoffPolicy = { baseMs: 1_000, capMs: 60_000, res
 export interface CallsTools extends DialectTools {
   readonly host: CarrierHost;
   readonly entry: ChannelEntry;
-  readonly outbox: Outbox;
+  readonly outbox: Pick<ChannelOutbox, "abilities" | "send">;
   /** The participant that calls; undefined before the first connection. */
   self(): Participant | undefined;
 }

@@ -7,7 +7,7 @@ import type { Clock, Log } from "../../../core/model/ports.ts";
 import { type Channel, type ChannelAbilities, ChannelError, type PostDraft } from "../../../core/wire/channel.ts";
 import { createDeferred } from "../../../core/wire/link.ts";
 import { toDrafts } from "../a2a-lite/drafts.ts";
-import type { Outbox, Outgoing } from "../a2a-lite/message.ts";
+import type { Outgoing } from "../a2a-lite/message.ts";
 
 /** Messages that wait in one room. */
 const MAX_WAITING = 200;
@@ -58,7 +58,7 @@ interface OutboxTools {
   readonly uniqueId: () => string;
 }
 
-export class ChannelOutbox implements Outbox {
+export class ChannelOutbox {
   readonly #tools: OutboxTools;
   readonly #rooms = new Map<string, RoomQueue>();
   readonly #closing = new AbortController();
@@ -70,7 +70,7 @@ export class ChannelOutbox implements Outbox {
     this.#tools = tools;
   }
 
-  /** Of the newest connection, also after it has closed. */
+  /** Of the newest connection, also after it has closed; undefined before the first. */
   abilities: ChannelAbilities | undefined;
 
   /** Uses the channel until it is detached. */
@@ -86,6 +86,7 @@ export class ChannelOutbox implements Outbox {
     this.#attached = createDeferred();
   }
 
+  /** Resolves with the id of the last post once the network has accepted all of them. Waits for a connection. */
   send(outgoing: Outgoing, signal?: AbortSignal): Promise<{ readonly id: string }> {
     if (this.#closing.signal.aborted || signal?.aborted === true) return Promise.reject(closedError());
     const room = this.#room(outgoing.to.room);

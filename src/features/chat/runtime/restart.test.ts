@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { defineAgent } from "../../../core/agents/define.ts";
 import { FakeClock, settle } from "../../../core/engine/testing/fake-clock.ts";
 import type { Task } from "../../../core/model/task.ts";
-import { digest } from "./conversations.ts";
+import { digest } from "../a2a-lite/digest.ts";
 import { asker, createCounter, echo } from "./testing/agents.ts";
 import { directRoom, MemoryNetwork } from "./testing/memory-network.ts";
 import { AGENT, ALICE, Stage } from "./testing/stage.ts";

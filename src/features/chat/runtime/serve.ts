@@ -9,14 +9,15 @@ import { isInterrupted, isTerminal, type Task } from "../../../core/model/task.t
 import { ChannelError, type DraftFile, type Participant, type Post } from "../../../core/wire/channel.ts";
 import { toCardMessage } from "../a2a-lite/card.ts";
 import { decodeBody } from "../a2a-lite/decode.ts";
+import { digest } from "../a2a-lite/digest.ts";
+import { DIALECT_NAME } from "../a2a-lite/index.ts";
 import { findMarker } from "../a2a-lite/marker.ts";
 import { ACCEPTS_DATA, type LiteMessage, type Received } from "../a2a-lite/message.ts";
 import { isName, withoutMention } from "../a2a-lite/names.ts";
 import { NOTHING } from "../a2a-lite/outcome.ts";
 import { toLiteState } from "../a2a-lite/states.ts";
-import { type Conversations, digest, type KnownTask, placeOf } from "./conversations.ts";
+import { type Conversations, type KnownTask, placeOf } from "./conversations.ts";
 import { readFiles } from "./files.ts";
-import { DIALECT_NAME } from "./options.ts";
 import { addressOf, type Replies, type ServingTools, toAddress } from "./reply.ts";
 
 /** Messages of one peer that wait while an earlier one is served; more are dropped. */

@@ -5,7 +5,7 @@ import type { Agent } from "../../../core/engine/agent.ts";
 import { EXTENSIONS } from "../../../core/model/extensions.ts";
 import { createPeerAgent } from "../../../core/server/carriers/peer-agent.ts";
 import type { AgentOverrides } from "../../../core/server/config/config.ts";
-import { CHAT_PEER_CAN } from "../a2a-lite/call-can.ts";
+import { PARTICIPANT_CAN } from "../a2a-lite/can.ts";
 
 const UNVERIFIED = {
   uri: EXTENSIONS.unverified,
@@ -19,5 +19,5 @@ export function createChatPeerAgent(name: string, address: string, { timeoutMs, 
     return { ...described, extensions: [...(described.extensions ?? []), UNVERIFIED], ...overrides };
   };
   const timeout = timeoutMs === undefined ? undefined : { timeout: timeoutMs };
-  return createPeerAgent({ ...describe(), ...timeout, peer: address, can: CHAT_PEER_CAN, describe });
+  return createPeerAgent({ ...describe(), ...timeout, peer: address, can: PARTICIPANT_CAN, describe });
 }

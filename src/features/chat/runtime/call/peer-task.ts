@@ -17,10 +17,11 @@ import {
 import type { PostFile } from "../../../../core/wire/channel.ts";
 import { createDeferred } from "../../../../core/wire/link.ts";
 import { decodeBody } from "../../a2a-lite/decode.ts";
+import { decodeAnswer, UNVERIFIED } from "../../a2a-lite/decode-answer.ts";
 import type { LiteMessage, LiteState, Received } from "../../a2a-lite/message.ts";
 import { withoutMention } from "../../a2a-lite/names.ts";
 import { toTaskState } from "../../a2a-lite/states.ts";
-import { type Answer, decodeAnswer, UNVERIFIED } from "./decode-answer.ts";
+import { readFiles } from "../files.ts";
 import type { CallTools, DropReason } from "./tools.ts";
 
 /** Statuses that count within this time. A peer that edits its status once a second stays far below. */
@@ -190,7 +191,7 @@ export class PeerTask {
     this.#noteMarker();
     if (message.type === "result") {
       this.#remember(message);
-      void this.#end(message.state, { text: message.body, files, isUnverified: false });
+      void this.#end(message.state, message.body, files);
     } else if (message.type === "status") this.#receiveStatus(message, files);
     else if (!isInterrupted(this.state) && !this.#isEnding) this.#expect();
   }
@@ -205,7 +206,7 @@ export class PeerTask {
       // A refusal has no result; of anything else the result may follow.
       this.#after(message.state === "rejected" ? 0 : this.#options.tools.times.quietMs, () => {
         this.#remember(message);
-        void this.#end(message.state, { text, files, isUnverified: false });
+        void this.#end(message.state, text, files);
       });
     } else if (isInterrupted(state)) {
       this.#remember(message);
@@ -240,7 +241,7 @@ export class PeerTask {
     if (this.#prose.size > 0) this.#after(quietMs, () => this.#endWithProse());
     else if (this.#hasSign) {
       const text = `${where} sent nothing more about the task for ${silenceMs / 1_000} s.`;
-      this.#after(silenceMs, () => void this.#end("failed", { text, files: [], isUnverified: false }));
+      this.#after(silenceMs, () => void this.#end("failed", text));
     } else {
       const error = new ProtocolError("UNAVAILABLE", `${where} did not answer within ${answerMs / 1_000} s.`);
       this.#after(answerMs, () => this.fail(error));
@@ -252,18 +253,25 @@ export class PeerTask {
     const own = this.#options.tools.self();
     const texts = posts.map(({ parsed, post }) => (parsed.kind === "chat" ? parsed.text : post.text));
     const text = texts.map((one) => (own === undefined ? one : withoutMention(one, own))).join("\n");
-    void this.#end("completed", { text, files: posts.flatMap(({ files }) => files), isUnverified: true });
+    const files = posts.flatMap((one) => one.files);
+    void this.#end("completed", text, files, { isUnverified: true });
   }
 
-  async #end(lite: LiteState, answer: Answer): Promise<void> {
+  async #end(
+    lite: LiteState,
+    answer: string,
+    files: readonly PostFile[] = [],
+    { isUnverified = false } = {},
+  ): Promise<void> {
     if (this.#isDecided) return;
     this.#isDecided = true;
     this.#stopTimer?.();
     const state = toTaskState(lite);
     const isCompleted = state === "TASK_STATE_COMPLETED";
-    const { artifacts, notes, text } = await decodeAnswer(answer, this.#options.tools.clock);
+    const read = await readFiles(files, this.#options.tools.clock);
+    const { artifacts, notes, text } = decodeAnswer(answer, read, isUnverified);
     const parts = isCompleted ? decodeBody(text) : [];
-    const result = { artifactId: "result", parts, ...(answer.isUnverified && UNVERIFIED) };
+    const result = { artifactId: "result", parts, ...(isUnverified && UNVERIFIED) };
     this.#artifacts = parts.length > 0 ? [result, ...artifacts] : artifacts;
     const { contextId, id: taskId } = this.#options;
     const message = [...(isCompleted ? [] : [text]), ...notes].filter((line) => line !== "").join("\n");

@@ -18,7 +18,7 @@ import type {
 import { statusText } from "../../../../core/model/status-texts.ts";
 import type { Task } from "../../../../core/model/task.ts";
 import { ChannelError, type Post } from "../../../../core/wire/channel.ts";
-import { CHAT_PEER_CAN } from "../../a2a-lite/call-can.ts";
+import { PARTICIPANT_CAN } from "../../a2a-lite/can.ts";
 import { encodeTask } from "../../a2a-lite/encode-task.ts";
 import type { LiteMessage, Outgoing, Received } from "../../a2a-lite/message.ts";
 import { Discovery } from "./discovery.ts";
@@ -42,7 +42,7 @@ interface PeerOptions {
 type Call = Pick<CallContext, "signal" | "hops">;
 
 export class ChatPeer implements PeerCaller {
-  readonly can = CHAT_PEER_CAN;
+  readonly can = PARTICIPANT_CAN;
   readonly #options: PeerOptions;
   readonly #where: string;
   readonly #open = new Map<string, PeerTask>();

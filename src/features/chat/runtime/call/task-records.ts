@@ -2,8 +2,9 @@
 
 import { parseResponse } from "../../../../core/dialects/shared/responses.ts";
 import { isObject } from "../../../../core/model/json.ts";
+import { DIALECT_NAME } from "../../a2a-lite/index.ts";
 import type { LiteMessage } from "../../a2a-lite/message.ts";
-import { type CallsTools, DIALECT_NAME } from "../options.ts";
+import type { CallsTools } from "../options.ts";
 
 /** How long a task can be continued, or its end be read again. */
 const TTL_MS = 7 * 24 * 60 * 60_000;

@@ -1,18 +1,8 @@
-/** What a peer has answered, as artifacts. */
+/** The answer of a participant, as artifacts. */
 
-import { EXTENSIONS } from "../../../../core/model/extensions.ts";
-import { isRawPart, isTextPart, type RawPart } from "../../../../core/model/message.ts";
-import type { Clock } from "../../../../core/model/ports.ts";
-import type { Artifact } from "../../../../core/model/task.ts";
-import type { PostFile } from "../../../../core/wire/channel.ts";
-import { readFiles } from "../files.ts";
-
-export interface Answer {
-  readonly text: string;
-  readonly files: readonly PostFile[];
-  /** No marker says that it is the result. */
-  readonly isUnverified: boolean;
-}
+import { EXTENSIONS } from "../../../core/model/extensions.ts";
+import { isRawPart, isTextPart, type Part, type RawPart } from "../../../core/model/message.ts";
+import type { Artifact } from "../../../core/model/task.ts";
 
 interface DecodedAnswer {
   readonly text: string;
@@ -22,12 +12,12 @@ interface DecodedAnswer {
   readonly notes: readonly string[];
 }
 
-/** Of what is not declared a result by its author. */
+/** Marks an artifact that no marker declares to be the result. */
 export const UNVERIFIED = { metadata: { [EXTENSIONS.unverified]: true }, extensions: [EXTENSIONS.unverified] };
 
-export async function decodeAnswer({ files, isUnverified, text }: Answer, clock: Clock): Promise<DecodedAnswer> {
-  const parts = await readFiles(files, clock);
-  const read = parts.filter(isRawPart);
+/** `files`: the files of the answer, or a text for each that could not be read. */
+export function decodeAnswer(text: string, files: readonly Part[], isUnverified: boolean): DecodedAnswer {
+  const read = files.filter(isRawPart);
   const whole = read.find((part) => isWhole(part, text));
   const artifacts = read
     .filter((part) => part !== whole)
@@ -35,7 +25,7 @@ export async function decodeAnswer({ files, isUnverified, text }: Answer, clock:
       const name = part.filename === undefined ? undefined : { name: part.filename };
       return { artifactId: `file-${index + 1}`, ...name, parts: [part], ...(isUnverified && UNVERIFIED) };
     });
-  const notes = parts.filter(isTextPart).map((part) => part.text);
+  const notes = files.filter(isTextPart).map((part) => part.text);
   return { text: whole === undefined ? text : toText(whole), artifacts, notes };
 }
 
