@@ -39,6 +39,8 @@ export interface ChannelAbilities {
   readonly edits: boolean;
   /** Posts can reply to a post, and replies name it. */
   readonly replies: boolean;
+  /** A thread can begin at any post, and its posts name that one. */
+  readonly threads?: boolean;
   /** Which posts of other bots the network delivers. */
   readonly seesBots: "all" | "mentions" | "none";
   /** Posts per room that the network accepts in this time. Edits count. */

@@ -61,6 +61,7 @@ const abilities: ChannelAbilities = {
   edits: true,
   // A reply is a thread, which belongs to its first message.
   replies: false,
+  threads: true,
   seesBots: "all",
   rate: { posts: 1, perMs: 1_000 },
   history: true,

@@ -8,15 +8,12 @@ import type { Closure } from "../../../core/wire/connection.ts";
 import type { Received } from "../a2a-lite/message.ts";
 import { parsePost } from "../a2a-lite/parse.ts";
 import { Admission } from "./admission.ts";
-import { Conversations } from "./conversations.ts";
+import { ChatTasks } from "./chat-tasks.ts";
 import { type ChannelCalls, type ChannelEntry, DEFAULT_POLICY } from "./options.ts";
 import { ChannelOutbox } from "./outbox.ts";
 import { PieceJoiner } from "./piece-joiner.ts";
 import { Replies } from "./reply.ts";
 import { ChannelServer } from "./serve.ts";
-
-/** Posts that are recognised when a network delivers them again. */
-const MAX_SEEN = 10_000;
 
 /** The agent must be one of the host's. */
 export function createChannelCarrier(entry: ChannelEntry, host: CarrierHost, tools: DialectTools): Carrier<Channel> {
@@ -47,10 +44,9 @@ class BoundChannel {
   readonly replies: Replies;
   readonly #entry: ChannelEntry;
   readonly #tools: DialectTools;
-  readonly #conversations: Conversations;
+  readonly #tasks: ChatTasks;
   readonly #joiner: PieceJoiner;
   readonly #server: ChannelServer;
-  readonly #seen = new Set<string>();
   /** By room: resolves when all posts so far are served. */
   readonly #served = new Map<string, Promise<void>>();
   #channel: Channel | undefined;
@@ -60,19 +56,19 @@ class BoundChannel {
     const { clock, ids, log } = tools;
     this.#entry = entry;
     this.#tools = tools;
-    this.#conversations = new Conversations(host.records, entry.name);
+    this.#tasks = new ChatTasks(host.records, entry.name);
     this.#joiner = new PieceJoiner(clock);
     this.outbox = new ChannelOutbox({ clock, log, uniqueId: ids.message });
     const self = () => this.#channel?.self;
     this.calls = entry.calls?.({ ...tools, host, entry, outbox: this.outbox, self });
     const admission = new Admission({ ...entry, clock });
-    const shared = { entry, host, tools, outbox: this.outbox, conversations: this.#conversations, admission };
+    const shared = { entry, host, tools, outbox: this.outbox, tasks: this.#tasks, admission };
     this.replies = new Replies(shared);
     this.#server = new ChannelServer({ ...shared, replies: this.replies });
   }
 
   cursors(): Promise<ReadonlyMap<string, string>> {
-    return this.#conversations.cursors();
+    return this.#tasks.cursors();
   }
 
   async converse(channel: Channel): Promise<Closure> {
@@ -99,7 +95,7 @@ class BoundChannel {
   #receive(post: Post, { abilities, self }: Channel): Promise<void> {
     const { room, sender } = post;
     if (sender.self || sender.id === self.id || !this.#isServedRoom(post)) return Promise.resolve();
-    if (this.#isSeen(post)) return this.#served.get(room) ?? Promise.resolve();
+    if (this.#tasks.isRepeated(post)) return this.#served.get(room) ?? Promise.resolve();
     const received = this.#join(post, !abilities.lines);
     const served = received === undefined ? Promise.resolve() : this.#hand(received, self);
     this.#moveCursor(post, served);
@@ -128,16 +124,6 @@ class BoundChannel {
     await this.#server.serve(received, self);
   }
 
-  /** Also those of edits, which some networks deliver under the id of the post that they replace. */
-  #isSeen({ at, edits, id, room }: Post): boolean {
-    const key = JSON.stringify(edits === undefined ? [room, id] : [room, id, edits, at]);
-    if (this.#seen.has(key)) return true;
-    this.#seen.add(key);
-    const [oldest] = this.#seen;
-    if (this.#seen.size > MAX_SEEN && oldest !== undefined) this.#seen.delete(oldest);
-    return false;
-  }
-
   #isServedRoom({ direct, room }: Post): boolean {
     const { rooms } = this.#entry;
     return direct || rooms === undefined || rooms.includes(room);
@@ -152,7 +138,7 @@ class BoundChannel {
     const moved = Promise.all([before, served])
       .then(async () => {
         if (this.#served.get(room) !== moved) return;
-        if (cursor !== undefined && !this.#closed) await this.#conversations.putCursor(room, cursor);
+        if (cursor !== undefined && !this.#closed) await this.#tasks.putCursor(room, cursor);
       })
       .catch((error: unknown) => {
         this.#tools.log.warn({ err: error, channel: this.#entry.name }, "A cursor could not be stored.");

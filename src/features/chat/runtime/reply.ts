@@ -12,7 +12,7 @@ import { toDrafts } from "../a2a-lite/drafts.ts";
 import type { Address, LiteMessage, Outgoing } from "../a2a-lite/message.ts";
 import { NOTHING, toOutcome, toProgress } from "../a2a-lite/outcome.ts";
 import type { Admission } from "./admission.ts";
-import type { Conversations, KnownTask } from "./conversations.ts";
+import type { ChatTask, ChatTasks } from "./chat-tasks.ts";
 import type { ChannelEntry } from "./options.ts";
 import type { ChannelOutbox } from "./outbox.ts";
 
@@ -31,16 +31,16 @@ export interface ServingTools {
   readonly host: CarrierHost;
   readonly tools: DialectTools;
   readonly outbox: ChannelOutbox;
-  readonly conversations: Conversations;
+  readonly tasks: ChatTasks;
   readonly admission: Admission;
 }
 
 /** Where the answer to a message goes, and what it is about: the address of its delivery. */
 interface ReplyAddress extends Address {
-  readonly known: KnownTask;
+  readonly known: ChatTask;
 }
 
-export function addressOf(post: Post, known: KnownTask): ReplyAddress {
+export function addressOf(post: Post, known: ChatTask): ReplyAddress {
   return { ...toAddress(post), known };
 }
 
@@ -58,6 +58,7 @@ interface Shown {
   at: number;
   /** Ends the wait until the status may change. */
   cancel: () => void;
+  acknowledged: boolean;
   /** Ends the wait before the task is acknowledged. */
   cancelAck: () => void;
   /** Of the delivery that shows it. */
@@ -117,13 +118,12 @@ export class Replies {
 
   /** Posts the next page of a long answer; false if there is none. */
   async continue(address: ReplyAddress, task: Task): Promise<boolean> {
-    const { conversations, outbox } = this.#tools;
-    const posted = await conversations.posted(task.id);
-    const page = (posted.page ?? 0) + 1;
+    const { outbox, tasks } = this.#tools;
+    const page = ((await tasks.read(task.id))?.page ?? 0) + 1;
     const outcome = { ...this.#outcome(address, task), page };
     if (!isTerminal(task.status.state) || outbox.abilities === undefined) return false;
     if (toDrafts({ to: address, ...outcome }, outbox.abilities, "").length === 0) return false;
-    await conversations.putPosted(task.id, { ...posted, page });
+    await tasks.update(address.known, { page });
     this.#post(address, outcome, `${task.id}/page/${page}`).catch((error: unknown) => {
       this.#tools.tools.log.warn({ err: error, channel: this.#tools.entry.name }, "A result could not be continued.");
     });
@@ -143,17 +143,16 @@ export class Replies {
     const isSlow = this.#isSlow(address);
     if (isSlow) shown.at = this.#tools.tools.clock.now() - this.#statusMs() + this.#firstStatusMs();
     if (theirs === undefined) return;
-    const { conversations } = this.#tools;
-    const posted = await conversations.posted(task);
-    if (posted.acknowledged !== true) {
+    const status = (await this.#tools.tasks.read(task))?.status;
+    if (status === undefined && !shown.acknowledged) {
       const acknowledge = async () => {
         await this.#post(address, { content: { ...NOTHING, type: "ack", task: theirs } }, `${task}/ack`, signal);
-        await conversations.putPosted(task, { ...(await conversations.posted(task)), acknowledged: true });
+        shown.acknowledged = true;
       };
       if (!isSlow) await acknowledge();
       else shown.cancelAck = this.#tools.tools.clock.after(ACK_MS, () => void acknowledge().catch(() => {}));
     }
-    if (posted.status !== undefined || isSlow) return;
+    if (status !== undefined || isSlow) return;
     const accepted = { ...NOTHING, type: "status", task: theirs, state: "accepted" } as const;
     await this.#showStatus(address, shown, accepted, `${task}/accepted`);
   }
@@ -226,15 +225,14 @@ export class Replies {
 
   /** What an earlier process has shown is not posted again. */
   async #readShown(task: string, shown: Shown): Promise<void> {
-    const { conversations, tools } = this.#tools;
-    const { status } = await conversations.posted(task);
+    const { tasks, tools } = this.#tools;
+    const status = (await tasks.read(task))?.status;
     if (status !== undefined) Object.assign(shown, status, { at: tools.clock.now() });
   }
 
   /** A status that cannot be posted is not missed: the next one, or the result, says more. */
   async #showStatus(address: ReplyAddress, shown: Shown, content: LiteMessage | string, key?: string): Promise<void> {
-    const { conversations, outbox, tools } = this.#tools;
-    const { task } = address.known;
+    const { outbox, tasks, tools } = this.#tools;
     const { signal, state } = shown;
     // Before the first connection it is not known whether it can be edited: the outbox knows then.
     const edits = outbox.abilities?.edits === false ? undefined : shown.post;
@@ -245,7 +243,7 @@ export class Replies {
       const post = await this.#post(address, { content, progress: true }, key, signal, edits);
       shown.post = post;
       shown.cancelAck();
-      await conversations.putPosted(task, { acknowledged: true, status: { post, content: text, state } });
+      await tasks.update(address.known, { status: { post, content: text, state } });
     } catch (error) {
       if (signal.aborted || !(error instanceof ChannelError)) throw error;
       // There was no room for it: an agent that says nothing new would seem to do nothing.
@@ -254,7 +252,7 @@ export class Replies {
       if (error.code !== "refused") return;
       // It may have been deleted, and networks limit how long and how often a post may be edited.
       shown.post = undefined;
-      await conversations.putPosted(task, { acknowledged: true });
+      await tasks.update(address.known, { status: undefined });
       if (edits !== undefined) await this.#showStatus(address, shown, content);
     }
   }
@@ -267,11 +265,12 @@ export class Replies {
     signal?: AbortSignal,
     edits?: string,
   ): Promise<string> {
-    const { admission, conversations, outbox } = this.#tools;
+    const { admission, outbox, tasks } = this.#tools;
     const { known, ...to } = address;
     const { id } = await outbox.send({ to, content, ...more, ...omitUndefined({ key, edits }) }, signal);
     if (typeof content === "string") admission.noteAnswer(to.peer.id);
-    await conversations.putPost(to.room, id, known);
+    const { replies, threads = false } = outbox.abilities ?? { replies: true };
+    if ((replies || threads) && id !== edits) await tasks.putEntry(to.room, id, { task: known.task, own: true });
     return id;
   }
 
@@ -295,6 +294,7 @@ export class Replies {
       content: "",
       state: "",
       at: Number.NEGATIVE_INFINITY,
+      acknowledged: false,
       cancel: NONE,
       cancelAck: NONE,
       signal,

@@ -41,6 +41,15 @@ function createResumable(statusOf = (_run: number) => "Working") {
   return { agent, step: () => waiting.pop()?.(), runs: () => runs };
 }
 
+/** Leaves the index as if the process had been killed when the engine had the message of the post. */
+async function cutOff({ harness }: Stage, { id, room }: { readonly id: string; readonly room: string }): Promise<void> {
+  const { records } = harness.engine;
+  const target = { space: "a2a-lite:memory:agent:index", key: digest("post", room, id) };
+  const { task } = JSON.parse((await records.record(target.space, target.key)) ?? "{}");
+  if (task === digest("memory:agent", room, id)) await records.delete(target.space, target.key);
+  else await records.put({ ...target, value: JSON.stringify({ task, pending: true }) });
+}
+
 describe("a process that ends in the middle of a task", () => {
   test("is followed by one that continues it in the same thread, and posts nothing twice", async () => {
     const { agent, step } = createResumable();
@@ -149,8 +158,7 @@ describe("a process that ends in the middle of a task", () => {
       await rest();
       const before = texts();
       expect(before.at(-1)).toContain("Which colour?");
-      // As if it had been killed before this was stored.
-      await first.harness.engine.records.delete("a2a-lite:memory:agent:served", digest(asked.room, asked.id));
+      await cutOff(first, asked);
       await first.kill();
       const second = await open({ agent: asker, after: first });
       network.repeat(asked);
@@ -160,8 +168,8 @@ describe("a process that ends in the middle of a task", () => {
       await clock.advance(10_000);
       expect(texts().at(-1)).toContain("It is red.");
       const answered = texts();
-      for (const { id, room } of [asked, answer])
-        await second.harness.engine.records.delete("a2a-lite:memory:agent:served", digest(room, id));
+      await cutOff(second, asked);
+      await cutOff(second, answer);
       await second.kill();
       await open({ agent: asker, after: second });
       network.repeat(asked);
@@ -231,6 +239,59 @@ describe("a process that ends in the middle of a task", () => {
     expect(texts()).toEqual(before);
     expect(runs()).toBe(1);
     await second.stop();
+  });
+});
+
+describe("what is stored of a task", () => {
+  const stored = async (stage: Stage, kind: string) => {
+    return stage.harness.engine.records.records(`a2a-lite:memory:agent:${kind}`, { limit: 100 });
+  };
+
+  test("is one record, and in the index its names and the posts that can be replied to", async () => {
+    network = new MemoryNetwork({ clock, abilities: { replies: false, edits: false } });
+    const { agent, step } = createResumable();
+    const stage = await open({ agent });
+    network.say(ALICE, "[A2A:task id=t1]\nGo");
+    await clock.advance(20_000);
+    step();
+    await clock.advance(10_000);
+    expect(texts().map((text) => text.slice(0, 11))).toEqual([
+      "[A2A:ack ta",
+      "[A2A:status",
+      "[A2A:status",
+      "[A2A:result",
+    ]);
+    const [record, ...others] = await stored(stage, "records");
+    expect(others).toEqual([]);
+    expect(JSON.parse(record?.value ?? "")).toMatchObject({ task: record?.key, theirs: "t1", peer: ALICE.id });
+    expect(await stored(stage, "index")).toHaveLength(3);
+  });
+
+  test("is not what earlier versions have stored, which is ignored: the engine recognises their tasks", async () => {
+    const first = await open({ agent: asker });
+    const asked = network.say(ALICE, "[A2A:task id=t1]\nPaint");
+    await rest();
+    const before = texts();
+    const { records } = first.harness.engine;
+    const known = JSON.stringify({
+      task: digest("memory:agent", asked.room, asked.id),
+      contextId: "c",
+      peer: ALICE.id,
+    });
+    for (const kind of ["records", "index"]) {
+      for (const { key } of await stored(first, kind)) await records.delete(`a2a-lite:memory:agent:${kind}`, key);
+    }
+    for (const kind of ["served", "requests", "tasks", "talks", "posts", "posted"]) {
+      await records.put({ space: `a2a-lite:memory:agent:${kind}`, key: digest(asked.room, asked.id), value: known });
+    }
+    await first.kill();
+    await open({ agent: asker, after: first });
+    network.repeat(asked);
+    await clock.advance(60_000);
+    expect(texts()).toEqual(before);
+    network.say(ALICE, "[A2A:task id=t2]\nPaint");
+    await clock.advance(10_000);
+    expect(texts().at(-1)).toContain("[A2A:status task=t2 state=input-required]");
   });
 });
 

@@ -16,7 +16,7 @@ import { ACCEPTS_DATA, type LiteMessage, type Received } from "../a2a-lite/messa
 import { isName, withoutMention } from "../a2a-lite/names.ts";
 import { NOTHING } from "../a2a-lite/outcome.ts";
 import { toLiteState } from "../a2a-lite/states.ts";
-import { type Conversations, type KnownTask, placeOf } from "./conversations.ts";
+import { type ChatTask, type ChatTasks, placeOf } from "./chat-tasks.ts";
 import { readFiles } from "./files.ts";
 import { addressOf, type Replies, type ServingTools, toAddress } from "./reply.ts";
 
@@ -40,14 +40,14 @@ interface ChannelServerOptions extends ServingTools {
 
 export class ChannelServer {
   readonly #options: ChannelServerOptions;
-  readonly #conversations: Conversations;
+  readonly #tasks: ChatTasks;
   /** By peer: its messages are served one after the other. */
   readonly #lanes = new Map<string, { last: Promise<void>; size: number }>();
   readonly #logged = new Set<string>();
 
   constructor(options: ChannelServerOptions) {
     this.#options = options;
-    this.#conversations = options.conversations;
+    this.#tasks = options.tasks;
   }
 
   /** Resolves when everything that must outlast this process is stored. Never rejects. */
@@ -77,11 +77,14 @@ export class ChannelServer {
     const kind = asked.kind === "discover" || asked.kind === "chat" ? asked.kind : "work";
     const verdict = this.#options.admission.decide({ sender: post.sender, addressed, kind });
     if (verdict === "ignore") return this.#drop(post.sender.bot ? "bot" : "peer");
-    if (await this.#conversations.wasServed(post)) return;
+    const entry = await this.#tasks.entryOf(post.room, post.id);
+    if (entry !== undefined && entry.pending !== true) return;
+    let task: string | undefined;
     if (verdict === "serve") {
-      await this.#answer(asked, received, self).catch((error: unknown) => this.#refuse(asked, post, reasonOf(error)));
+      const answered = this.#answer(asked, received, self, entry?.task);
+      task = await answered.catch((error: unknown) => this.#refuse(asked, post, reasonOf(error)));
     } else this.#refuse(asked, post, verdict.notice, verdict.forBots);
-    await this.#conversations.putServed(post);
+    await this.#tasks.putEntry(post.room, post.id, omitUndefined({ task }));
   }
 
   /** Undefined for what is never answered: others' conversations, and answers, or two agents would answer for ever. */
@@ -114,21 +117,19 @@ export class ChannelServer {
   }
 
   /** `replied`: the task that it replies to; `known`: the one of the same peer that it continues. */
-  async #conversationOf(post: Post): Promise<{ readonly replied?: KnownTask; readonly known?: KnownTask }> {
+  async #conversationOf(post: Post): Promise<{ readonly replied?: ChatTask; readonly known?: ChatTask }> {
     const { replyTo, room, sender, thread } = post;
-    const conversations = this.#conversations;
-    const isOwn = (about: KnownTask | undefined) => (about?.peer === sender.id ? about : undefined);
-    const replied =
-      (await conversations.taskOfPost(room, replyTo)) ?? isOwn(await conversations.taskOfRequest(room, replyTo));
+    const replied = await this.#tasks.ofPost(room, replyTo, sender.id);
+    const isOwn = (about: ChatTask | undefined) => (about?.peer === sender.id ? about : undefined);
     const known =
       isOwn(replied) ??
-      (await conversations.newestTask(placeOf(post))) ??
-      isOwn(await conversations.taskOfPost(room, thread)) ??
-      isOwn(await conversations.taskOfRequest(room, thread));
+      (await this.#tasks.newest(placeOf(post))) ??
+      isOwn(await this.#tasks.ofPost(room, thread, sender.id));
     return omitUndefined({ replied, known });
   }
 
-  async #answer(asked: Asked, received: Received, self: Participant): Promise<void> {
+  /** Resolves with the id of the task that the message is for. `pending`: of the one that it may have been sent to. */
+  async #answer(asked: Asked, received: Received, self: Participant, pending?: string): Promise<string | undefined> {
     const { post } = received;
     switch (asked.kind) {
       case "discover":
@@ -138,25 +139,31 @@ export class ChannelServer {
       case "cancel":
         return this.#cancel(await this.#find(post, asked.theirs), post, asked.theirs);
       case "task":
-        if (await this.#repeats(asked.message.body, received, asked.message)) return;
-        return this.#task(asked.message, received);
+        return (
+          (await this.#resume(asked.message.body, received, asked.message, pending)) ??
+          (await this.#task(asked.message, received))
+        );
       case "chat":
-        if (await this.#repeats(asked.text, received, {})) return;
-        return this.#chat(asked.text, received);
+        return (await this.#resume(asked.text, received, {}, pending)) ?? (await this.#chat(asked.text, received));
     }
   }
 
-  /** Whether an earlier process has taken the post up, and ended before that was stored. What it owed is still owed. */
-  async #repeats(text: string, received: Received, details: TaskDetails): Promise<boolean> {
-    const { post } = received;
-    const known = await this.#conversations.taskOfRequest(post.room, post.id);
-    if (known === undefined || (await this.#get(known.task)) === undefined) return false;
-    // A message that was stored is recognised by its key.
-    if (known.task !== this.#messageId(post)) await this.#continue(text, received, known, details);
-    return true;
+  /** Completes what an earlier process began with the post, if it did. What it owed is still owed. */
+  async #resume(
+    text: string,
+    received: Received,
+    details: TaskDetails,
+    pending: string | undefined,
+  ): Promise<string | undefined> {
+    const begun = await this.#get(this.#messageId(received.post));
+    if (begun !== undefined) return begun.id;
+    const known = await this.#tasks.read(pending);
+    if (known === undefined || (await this.#get(known.task)) === undefined) return undefined;
+    // A message that the engine has is recognised by its key.
+    return this.#continue(text, received, known, details);
   }
 
-  async #task(message: TaskMessage, received: Received): Promise<void> {
+  async #task(message: TaskMessage, received: Received): Promise<string> {
     const { post } = received;
     const names = received.files.map(({ name }) => name);
     const fingerprint = digest(message.body, message.skill, ...names);
@@ -175,12 +182,13 @@ export class ChannelServer {
     const { state } = task.status;
     if (isTerminal(state) && !isRepeated) return this.#begin(message.body, received, details);
     this.#send(post, { ...NOTHING, type: "ack", task: message.id });
-    if (isTerminal(state)) return this.#options.replies.repeat(addressOf(post, known), task);
-    if (isInterrupted(state) || !isRepeated) return this.#continue(message.body, received, known, details);
+    if (isTerminal(state)) this.#options.replies.repeat(addressOf(post, known), task);
+    else if (isInterrupted(state) || !isRepeated) await this.#continue(message.body, received, known, details);
+    return known.task;
   }
 
   /** People answer, cancel and ask in plain language. */
-  async #chat(text: string, received: Received): Promise<void> {
+  async #chat(text: string, received: Received): Promise<string | undefined> {
     const { post } = received;
     const { known, replied } = await this.#conversationOf(post);
     const task = known && (await this.#get(known.task));
@@ -189,27 +197,29 @@ export class ChannelServer {
       if (isInterrupted(task.status.state)) return this.#continue(text, received, known);
     }
     if (known !== undefined && task !== undefined && MORE.test(text)) {
-      if (await this.#options.replies.continue(addressOf(post, known), task)) return;
+      if (await this.#options.replies.continue(addressOf(post, known), task)) return task.id;
     }
     return this.#begin(text, received, omitUndefined({ contextId: replied?.contextId }));
   }
 
   /** The task is known under the peer's id before it exists, and its id is that of the post: it begins once. */
-  async #begin(text: string, received: Received, details: TaskDetails): Promise<void> {
+  async #begin(text: string, received: Received, details: TaskDetails): Promise<string> {
     const { post } = received;
     const { theirs, fingerprint, contextId = this.#contextOf(post), data } = details;
     const message = await this.#message(text, received, details);
     const id = message.messageId;
     const known = { task: id, contextId, peer: post.sender.id, ...omitUndefined({ theirs, fingerprint, data }) };
-    await this.#conversations.putTask(placeOf(post), known, post.id);
+    await this.#tasks.add(placeOf(post), known);
     await this.#dispatch({ ...message, contextId }, known, post, details, id);
+    return id;
   }
 
-  async #continue(text: string, received: Received, known: KnownTask, details: TaskDetails = {}): Promise<void> {
+  async #continue(text: string, received: Received, known: ChatTask, details: TaskDetails = {}): Promise<string> {
     const { post } = received;
     const message = { ...(await this.#message(text, received, details)), taskId: known.task };
-    await this.#conversations.putRequest(post.room, post.id, known);
+    await this.#tasks.putEntry(post.room, post.id, { task: known.task, pending: true });
     await this.#dispatch(message, known, post, details);
+    return known.task;
   }
 
   #messageId({ id, room }: Post): string {
@@ -226,7 +236,7 @@ export class ChannelServer {
     };
   }
 
-  async #dispatch(message: Message, known: KnownTask, post: Post, { hops = 0 }: TaskDetails, chosenId?: string) {
+  async #dispatch(message: Message, known: ChatTask, post: Post, { hops = 0 }: TaskDetails, chosenId?: string) {
     const address = JSON.stringify(addressOf(post, known));
     const replyTo = { id: "answer", route: this.#options.entry.name, address, wants: "events" } as const;
     const metadata = hops === 0 ? undefined : { [EXTENSIONS.hops]: { hops, ancestors: [] } };
@@ -243,7 +253,7 @@ export class ChannelServer {
   }
 
   /** What comes of it is delivered like every other end of a task. */
-  async #cancel(known: KnownTask | undefined, post: Post, theirs: string | undefined): Promise<void> {
+  async #cancel(known: ChatTask | undefined, post: Post, theirs: string | undefined): Promise<undefined> {
     const task = known && (await this.#get(known.task));
     if (task === undefined) throw new ProtocolError("TASK_NOT_FOUND", "Task not found.");
     try {
@@ -257,8 +267,8 @@ export class ChannelServer {
   }
 
   /** The task that the peer calls so, here or in the thread that began at a post about it. */
-  async #find(post: Post, theirs: string): Promise<KnownTask | undefined> {
-    const known = await this.#conversations.taskOf(placeOf(post), theirs);
+  async #find(post: Post, theirs: string): Promise<ChatTask | undefined> {
+    const known = await this.#tasks.named(placeOf(post), theirs);
     if (known !== undefined) return known;
     const { known: about } = await this.#conversationOf(post);
     return about?.theirs === theirs ? about : undefined;
@@ -273,7 +283,7 @@ export class ChannelServer {
     }
   }
 
-  #refuse(asked: Asked, post: Post, reason: string, forBots = false): void {
+  #refuse(asked: Asked, post: Post, reason: string, forBots = false): undefined {
     const theirs =
       asked.kind === "task"
         ? asked.message.id
@@ -286,7 +296,7 @@ export class ChannelServer {
     else if (!post.sender.bot || forBots) this.#send(post, reason);
   }
 
-  #sendCard(post: Post, self: Participant): void {
+  #sendCard(post: Post, self: Participant): undefined {
     const { entry, outbox } = this.#options;
     const { abilities } = outbox;
     if (abilities === undefined) return;
