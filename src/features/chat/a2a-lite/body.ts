@@ -70,7 +70,7 @@ function mayHaveSpecialLines(text: string): boolean {
 }
 
 interface SpecialLine {
-  /** Of the first backslash, or else of the bracket. */
+  /** Position of the first backslash, or else of the bracket. */
   readonly at: number;
   readonly escapes: number;
   /** The name, if it announces a file. */
@@ -154,7 +154,7 @@ function needsQuoting(name: string): boolean {
 const ESCAPED_IN_LINE: Readonly<Record<string, string>> = { "\\": "\\\\", "\n": "\\n", "\r": "\\r" };
 const UNESCAPED_IN_LINE: Readonly<Record<string, string>> = { "\\\\": "\\", "\\n": "\n", "\\r": "\r" };
 
-/** For networks whose posts are one line. */
+/** Escapes a text for networks whose posts are one line. */
 export function toLine(text: string): string {
   return text.replaceAll(/[\\\n\r]/g, (character) => ESCAPED_IN_LINE[character] ?? character);
 }

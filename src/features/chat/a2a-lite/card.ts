@@ -93,7 +93,7 @@ function toCodeBlock(json: string): string {
   return `\`\`\`json\n${json}\n\`\`\``;
 }
 
-/** Where there are no files. */
+/** Posts that a card may take up where there are no files. */
 const MAX_POSTS = 6;
 
 function takesPosts(message: LiteMessage, { lines, text }: CardPlace["abilities"]): number {
@@ -102,7 +102,7 @@ function takesPosts(message: LiteMessage, { lines, text }: CardPlace["abilities"
   return size / (text.max - MENTION_RESERVE);
 }
 
-/** Of a post, for what the network adds to it. */
+/** Part of a post that is left for what the network adds. */
 const MENTION_RESERVE = 100;
 const MAX_PROSE_SKILLS = 10;
 const MAX_PROSE_LENGTH = 200;

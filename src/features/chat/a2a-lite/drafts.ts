@@ -8,11 +8,11 @@ import { type PostLimit, splitChat, splitMessage } from "./pieces.ts";
 
 /** A longer message becomes a file, where the network has files. */
 const MAX_POSTS = 3;
-/** Of a text that became a file. */
+/** Length of the excerpt of a text that is posted as a file. */
 const EXCERPT_LENGTH = 300;
 /** Text files up to this size are posted as text where the network has no files. */
 const MAX_INLINE_BYTES = 32 * 1024;
-/** Around a name, in any network's form of a mention. */
+/** What a network adds to a name to make it a mention. */
 const MENTION_RESERVE = 8;
 
 /** Of a long answer to a person, where there are no files: posts that the network accepts in this time, at least three. */
@@ -45,7 +45,7 @@ export function toDrafts(outgoing: Outgoing, network: ChannelAbilities, key: str
   }));
 }
 
-/** Empty after the last one. */
+/** The posts of one page; none after the last page. */
 function pageOf(texts: readonly string[], page: number, { rate }: ChannelAbilities): readonly string[] {
   const size = Math.max(MAX_POSTS, Math.floor((rate.posts * PAGE_MS) / rate.perMs));
   const end = (page + 1) * size;
@@ -103,7 +103,7 @@ function withFiles(message: LiteMessage, body: string, files: readonly DraftFile
   return changed.type === "result" ? { ...changed, artifacts: names } : changed;
 }
 
-/** For files that the network cannot carry. */
+/** The text that stands for files that the network cannot carry. */
 function describeFiles(files: readonly DraftFile[]): string {
   const texts = files.map(({ bytes, mediaType, name }) => {
     if (!isText(mediaType) || bytes.length > MAX_INLINE_BYTES) {

@@ -5,7 +5,7 @@ import { foldWidth, isInvisible, isJoiner, isLineBreak, isSpace } from "./charac
 const MAX_MARKER_LENGTH = 4_096;
 const MAX_MENTION_LENGTH = 128;
 const MAX_NICK_LENGTH = 64;
-/** Of `A2A:` with white space and invisible characters. */
+/** Maximum length of `A2A:` with white space and invisible characters. */
 const MAX_NAME_LENGTH = 64;
 
 const OPEN = 0x5b;
@@ -21,7 +21,7 @@ const AT = 0x40;
 const SLASH = 0x2f;
 
 export interface MarkerStart {
-  /** Of the first backslash, or else of the bracket. */
+  /** Position of the first backslash, or else of the bracket. */
   readonly at: number;
   /** Number of backslashes before the bracket: with any, it is text that shows a marker. */
   readonly escapes: number;
@@ -91,7 +91,7 @@ function fold(code: number): string {
   return String.fromCharCode(foldWidth(code)).toLowerCase();
 }
 
-/** After `A2A:`, or -1. */
+/** Position after `A2A:`, or -1. */
 function endOfName(text: string, start: number): number {
   let at = start;
   const limit = Math.min(text.length, start + MAX_NAME_LENGTH);
@@ -150,7 +150,7 @@ export interface Marker {
   readonly parameters: readonly (readonly [key: string, value: string])[];
   /** It has invisible characters, which are left out here: people see another marker than machines. */
   readonly invisible: boolean;
-  /** Of the text after it. */
+  /** Position of the text after it. */
   readonly end: number;
 }
 

@@ -59,7 +59,7 @@ export type LiteType = LiteMessage["type"];
 export interface Piece {
   /** The same for all pieces of a message. */
   readonly mid: string;
-  /** From 1. */
+  /** Number of the piece, from 1. */
   readonly part: number;
   readonly of: number;
 }
@@ -114,6 +114,6 @@ export interface Outgoing {
   readonly edits?: string;
   /** It shows how far a task is: it is not posted if there is more to post than the network accepts. */
   readonly progress?: boolean;
-  /** Of a long text, which page of posts; from 0. */
+  /** Number of the page of a long text, from 0. */
   readonly page?: number;
 }

@@ -11,10 +11,10 @@ import { isTerminalLiteState, toLiteState } from "./states.ts";
 /** The fields of a message that has nothing but its type's own. */
 export const NOTHING = { body: "", attachments: [], others: {} } as const;
 
-/** Of what is shown while a task runs. */
+/** Maximum length of a text that shows progress. */
 const MAX_PROGRESS_LENGTH = 300;
 
-/** Where the agent says nothing: people do not see the state. */
+/** Texts for people, who do not see the state, where the agent has written none. */
 const TEXTS = {
   accepted: "",
   working: "",
@@ -57,7 +57,7 @@ export function toProgress(task: Task, theirs: string | undefined, partial: bool
 
 const PERCENT = /\b\d{1,3} ?%/;
 
-/** The end is the newest. */
+/** Keeps the end of a text, which is the newest part. */
 function shorten(text: string): string {
   return text.length <= MAX_PROGRESS_LENGTH ? text : `…${text.slice(-MAX_PROGRESS_LENGTH).toWellFormed()}`;
 }

@@ -26,7 +26,7 @@ export function isKnownParameter(type: LiteType, key: string): boolean {
   return [...PARAMETERS[type], ...COMMON_PARAMETERS].some((known) => known === name);
 }
 
-/** Of ids of tasks and messages, in UTF-16 code units. */
+/** Maximum length of ids of tasks and messages, in UTF-16 code units. */
 const MAX_ID_LENGTH = 256;
 
 export interface PostFormat {

@@ -10,7 +10,7 @@ import { codeBlocks } from "./body.ts";
 export const BINDING = "CHAT";
 export const VERSION = "1.0";
 
-/** Of the JSON of a card; more is not read. */
+/** Maximum size of the JSON of a card; more is not read. */
 export const MAX_CARD_BYTES = 256 * 1024;
 const JSON_LIMITS = { maxDepth: 16, maxValues: 20_000 };
 const MAX_SKILLS = 100;

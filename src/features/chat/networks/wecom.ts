@@ -76,7 +76,7 @@ const SILENT = { error() {}, warn() {}, info() {}, debug() {} };
 type Library = typeof import("@wecom/aibot-node-sdk");
 type Client = InstanceType<Library["WSClient"]>;
 
-/** Of a callback: what a reply needs. */
+/** The part of a callback that a reply needs. */
 interface Callback {
   readonly headers: { readonly req_id: string };
 }

@@ -39,19 +39,19 @@ interface AdmissionOptions {
 }
 
 /** A message as far as admission needs it. */
-interface Asked {
+interface AdmissionRequest {
   readonly sender: PostSender;
   /** It is for the agent beyond doubt: a direct message, a mention, a reply, or `to=`. */
   readonly addressed: boolean;
   readonly kind: "discover" | "work" | "chat";
 }
 
-interface PeerRecord {
+interface SenderRecord {
   messages: number[];
   refusals: number[];
   /** It was notified of the rate, and has not been served since. */
   notified: boolean;
-  /** Of its plain chat, since the last pause. */
+  /** Its messages in plain language since the last pause. */
   turns: { count: number; quick: number; at: number; stopped: boolean };
   /** When its plain chat was answered, if it has not written since. */
   answeredAt: number | undefined;
@@ -61,9 +61,9 @@ interface PeerRecord {
 
 export class Admission {
   readonly #options: AdmissionOptions;
-  readonly #peers = new Map<string, PeerRecord>();
+  readonly #peers = new Map<string, SenderRecord>();
   readonly #rate: Window;
-  /** Of all unknown peers. */
+  /** When unknown participants were answered, all together. */
   readonly #unknown: Record<"refusals" | "cards", number[]> = { refusals: [], cards: [] };
 
   constructor(options: AdmissionOptions) {
@@ -82,7 +82,7 @@ export class Admission {
     this.#peer(peer).answeredAt = this.#options.clock.now();
   }
 
-  decide({ addressed, kind, sender }: Asked): Verdict {
+  decide({ addressed, kind, sender }: AdmissionRequest): Verdict {
     const { allowBots } = this.#options;
     if (sender.bot && (allowBots === false || (allowBots === "mentions" && !addressed))) return "ignore";
     const peer = this.#peer(sender.id);
@@ -98,7 +98,7 @@ export class Admission {
   }
 
   /** After the notice there is no answer before a pause, so that a program has nothing to answer either. */
-  #findLoop(peer: PeerRecord, isAgent: boolean): Verdict | undefined {
+  #findLoop(peer: SenderRecord, isAgent: boolean): Verdict | undefined {
     const now = this.#options.clock.now();
     const { answeredAt, turns } = peer;
     const limit = isAgent ? BOT_TURNS : TURNS;
@@ -118,7 +118,7 @@ export class Admission {
     return { notice, forBots: true };
   }
 
-  #limit(peer: PeerRecord, { count, ms }: Window): Verdict {
+  #limit(peer: SenderRecord, { count, ms }: Window): Verdict {
     if (peer.notified) return "ignore";
     peer.notified = true;
     const time = ms < MINUTE_MS ? `${ms / 1_000} s` : `${ms / MINUTE_MS} min`;
@@ -131,7 +131,7 @@ export class Admission {
     return allowPeers.some((allowed) => allowed === "*" || allowed === id || (!verified && allowed === name));
   }
 
-  #refuse(peer: PeerRecord): Verdict {
+  #refuse(peer: SenderRecord): Verdict {
     if (!this.#hasRoom(this.#unknown, "refusals", ALL_REFUSALS)) return "ignore";
     if (!this.#take(peer, "refusals", REFUSALS)) return "ignore";
     this.#take(this.#unknown, "refusals", ALL_REFUSALS);
@@ -150,7 +150,7 @@ export class Admission {
     return isRoom;
   }
 
-  #peer(id: string): PeerRecord {
+  #peer(id: string): SenderRecord {
     const known = this.#peers.get(id) ?? {
       messages: [],
       refusals: [],

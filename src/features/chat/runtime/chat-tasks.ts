@@ -38,7 +38,7 @@ export interface ChatTask {
   readonly peer: string;
   /** Id that the participant gave it; absent for what was asked in plain language. */
   readonly theirs?: string;
-  /** Of the message that began it. */
+  /** Digest of the message that began it. */
   readonly fingerprint?: string;
   /** The participant reads data beside text. */
   readonly data?: boolean;

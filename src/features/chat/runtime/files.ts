@@ -6,7 +6,7 @@ import type { PostFile } from "../../../core/wire/channel.ts";
 import { decodeFile } from "../a2a-lite/decode.ts";
 
 const MAX_FILES = 20;
-/** Of all files of a message. */
+/** Maximum size of all files of a message together. */
 const MAX_BYTES = 20 * 1024 * 1024;
 const TIMEOUT_MS = 60_000;
 

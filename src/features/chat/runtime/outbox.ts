@@ -42,7 +42,7 @@ interface RoomQueue {
   current: Waiting | undefined;
   /** When the newest posts were sent, as many as the rate counts. */
   times: number[];
-  /** By participant, when something was posted for it. */
+  /** When something was posted for a participant, by its id. */
   readonly served: Map<string, number>;
   running: boolean;
   /** As the network refuses posts: none before `notBefore`, then one in `everyMs`, and no statuses until `slowUntil`. */
@@ -139,7 +139,7 @@ export class ChannelOutbox {
     cancel();
   }
 
-  /** What waits is rejected. */
+  /** Rejects all messages that wait. */
   close(): void {
     this.#closing.abort();
   }
@@ -308,7 +308,7 @@ function withdraw(room: RoomQueue, one: Waiting): void {
   remove(room, one);
 }
 
-/** One that is being posted is withdrawn after that. */
+/** Withdraws a message when its sender gives it up; one that is being posted, after that. */
 function withdrawOnAbort(room: RoomQueue, one: Waiting, signal: AbortSignal | undefined): void {
   if (signal === undefined) return;
   const leave = (): void => {

@@ -13,7 +13,7 @@ interface JoinLimits {
   /** Bytes of text of incomplete messages, per peer and in total. */
   readonly bytesPerPeer: number;
   readonly bytes: number;
-  /** Since the last piece. */
+  /** Time since the last piece after which a message is forgotten. */
   readonly maxAgeMs: number;
 }
 
@@ -48,7 +48,7 @@ interface OpenMessage {
 export class PieceJoiner {
   readonly #clock: Pick<Clock, "now">;
   readonly #limits: JoinLimits;
-  /** Those that got a piece last are last. */
+  /** In the order of their last pieces. */
   readonly #open = new Map<string, OpenMessage>();
 
   constructor(clock: Pick<Clock, "now">, limits: Partial<JoinLimits> = {}) {
@@ -132,7 +132,7 @@ function nameOf(message: LiteMessage): string {
   return JSON.stringify([message.type, task]);
 }
 
-/** Of a piece beside its text. */
+/** Memory that a piece takes up beside its text. */
 const PIECE_BYTES = 512;
 
 function bytesOf({ attachments, body, others }: LiteMessage): number {

@@ -22,10 +22,10 @@ const REPOST_MS = 10_000;
 /** Where a post takes longer than this, one that only says that work has begun waits: the result may come first. */
 const FAST_MS = 100;
 const ACK_MS = 1_000;
-/** In posts, so that results find room beside statuses. */
+/** A status takes the time of this many posts, so that results find room beside statuses. */
 const POSTS_PER_STATUS = 2;
 
-/** What serving is made of. */
+/** What the parts of the serving side share. */
 export interface ServingTools {
   readonly entry: ChannelEntry;
   readonly host: CarrierHost;
@@ -50,7 +50,7 @@ export function toAddress({ direct, id, room, sender, thread }: Post): Address {
 }
 
 /** The state of a task that is shown while it runs. */
-interface Shown {
+interface ShownStatus {
   /** Id of the post. */
   post: string | undefined;
   content: string;
@@ -61,19 +61,19 @@ interface Shown {
   acknowledged: boolean;
   /** Ends the wait before the task is acknowledged. */
   cancelAck: () => void;
-  /** Of the delivery that shows it. */
+  /** Aborted when the delivery that shows it ends. */
   signal: AbortSignal;
 }
 
 const NONE = (): void => {};
 
 export class Replies {
-  readonly #tools: ServingTools;
-  /** By task. */
-  readonly #shown = new Map<string, Shown>();
+  readonly #options: ServingTools;
+  /** By the id of the task. */
+  readonly #shown = new Map<string, ShownStatus>();
 
-  constructor(tools: ServingTools) {
-    this.#tools = tools;
+  constructor(options: ServingTools) {
+    this.#options = options;
   }
 
   async deliver(delivery: Delivery): Promise<void> {
@@ -112,20 +112,26 @@ export class Replies {
   /** Posts once more how a task has ended. */
   repeat(address: ReplyAddress, task: Task): void {
     this.#post(address, this.#outcome(address, task), `${task.id}/${address.replyTo}`).catch((error: unknown) => {
-      this.#tools.tools.log.warn({ err: error, channel: this.#tools.entry.name }, "A result could not be repeated.");
+      this.#options.tools.log.warn(
+        { err: error, channel: this.#options.entry.name },
+        "A result could not be repeated.",
+      );
     });
   }
 
   /** Posts the next page of a long answer; false if there is none. */
   async continue(address: ReplyAddress, task: Task): Promise<boolean> {
-    const { outbox, tasks } = this.#tools;
+    const { outbox, tasks } = this.#options;
     const page = ((await tasks.read(task.id))?.page ?? 0) + 1;
     const outcome = { ...this.#outcome(address, task), page };
     if (!isTerminal(task.status.state) || outbox.abilities === undefined) return false;
     if (toDrafts({ to: address, ...outcome }, outbox.abilities, "").length === 0) return false;
     await tasks.update(address.known, { page });
     this.#post(address, outcome, `${task.id}/page/${page}`).catch((error: unknown) => {
-      this.#tools.tools.log.warn({ err: error, channel: this.#tools.entry.name }, "A result could not be continued.");
+      this.#options.tools.log.warn(
+        { err: error, channel: this.#options.entry.name },
+        "A result could not be continued.",
+      );
     });
     return true;
   }
@@ -141,16 +147,16 @@ export class Replies {
     const { task, theirs } = address.known;
     const shown = this.#shownOf(task, signal);
     const isSlow = this.#isSlow(address);
-    if (isSlow) shown.at = this.#tools.tools.clock.now() - this.#statusMs() + this.#firstStatusMs();
+    if (isSlow) shown.at = this.#options.tools.clock.now() - this.#statusMs() + this.#firstStatusMs();
     if (theirs === undefined) return;
-    const status = (await this.#tools.tasks.read(task))?.status;
+    const status = (await this.#options.tasks.read(task))?.status;
     if (status === undefined && !shown.acknowledged) {
       const acknowledge = async () => {
         await this.#post(address, { content: { ...NOTHING, type: "ack", task: theirs } }, `${task}/ack`, signal);
         shown.acknowledged = true;
       };
       if (!isSlow) await acknowledge();
-      else shown.cancelAck = this.#tools.tools.clock.after(ACK_MS, () => void acknowledge().catch(() => {}));
+      else shown.cancelAck = this.#options.tools.clock.after(ACK_MS, () => void acknowledge().catch(() => {}));
     }
     if (status !== undefined || isSlow) return;
     const accepted = { ...NOTHING, type: "status", task: theirs, state: "accepted" } as const;
@@ -159,12 +165,12 @@ export class Replies {
 
   /** Posts are so few here that each must say something. */
   #isSlow({ room }: ReplyAddress): boolean {
-    const { outbox } = this.#tools;
+    const { outbox } = this.#options;
     const { perMs, posts } = outbox.abilities?.rate ?? { perMs: 0, posts: 1 };
     return perMs / posts > FAST_MS || outbox.isSlow(room);
   }
 
-  /** How it ended, or what it asks. */
+  /** Posts how a task ended, or what it asks. */
   async #show(address: ReplyAddress, task: Task, last: number, signal: AbortSignal): Promise<void> {
     this.#forget(task.id);
     const { content, files = [] } = this.#outcome(address, task);
@@ -183,12 +189,12 @@ export class Replies {
     this.#shown.delete(task);
   }
 
-  /** Where losses are refused, that is the outcome. */
+  /** A task whose losses are refused is shown as failed. */
   #outcome({ known }: ReplyAddress, task: Task): Pick<Outgoing, "content" | "files"> {
     const losses: Loss[] = [];
     const outcome = toOutcome(task, known, losses);
     try {
-      this.#tools.host.report(losses);
+      this.#options.host.report(losses);
       return outcome;
     } catch (error) {
       const parts = [{ text: toPublicError(error).message }];
@@ -198,8 +204,8 @@ export class Replies {
   }
 
   async #showProgress(address: ReplyAddress, task: Task, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#tools.tools;
-    const edits = this.#tools.outbox.abilities?.edits === true;
+    const { clock } = this.#options.tools;
+    const edits = this.#options.outbox.abilities?.edits === true;
     const content = toProgress(task, address.known.theirs, edits);
     if (content === undefined) return;
     const shown = this.#shownOf(task.id, signal);
@@ -214,25 +220,30 @@ export class Replies {
     this.#showLater(address, shown, content, wait);
   }
 
-  /** Unless a newer status comes first, or the task ends. */
-  #showLater(address: ReplyAddress, shown: Shown, content: LiteMessage | string, wait: number): void {
+  /** Posts the status after a while, unless a newer one comes first or the task ends. */
+  #showLater(address: ReplyAddress, shown: ShownStatus, content: LiteMessage | string, wait: number): void {
     if (this.#shown.get(address.known.task) !== shown) return;
     shown.cancel();
-    shown.cancel = this.#tools.tools.clock.after(wait, () => {
+    shown.cancel = this.#options.tools.clock.after(wait, () => {
       this.#showStatus(address, shown, content).catch(() => {});
     });
   }
 
   /** What an earlier process has shown is not posted again. */
-  async #readShown(task: string, shown: Shown): Promise<void> {
-    const { tasks, tools } = this.#tools;
+  async #readShown(task: string, shown: ShownStatus): Promise<void> {
+    const { tasks, tools } = this.#options;
     const status = (await tasks.read(task))?.status;
     if (status !== undefined) Object.assign(shown, status, { at: tools.clock.now() });
   }
 
   /** A status that cannot be posted is not missed: the next one, or the result, says more. */
-  async #showStatus(address: ReplyAddress, shown: Shown, content: LiteMessage | string, key?: string): Promise<void> {
-    const { outbox, tasks, tools } = this.#tools;
+  async #showStatus(
+    address: ReplyAddress,
+    shown: ShownStatus,
+    content: LiteMessage | string,
+    key?: string,
+  ): Promise<void> {
+    const { outbox, tasks, tools } = this.#options;
     const { signal, state } = shown;
     // Before the first connection it is not known whether it can be edited: the outbox knows then.
     const edits = outbox.abilities?.edits === false ? undefined : shown.post;
@@ -265,7 +276,7 @@ export class Replies {
     signal?: AbortSignal,
     edits?: string,
   ): Promise<string> {
-    const { admission, outbox, tasks } = this.#tools;
+    const { admission, outbox, tasks } = this.#options;
     const { known, ...to } = address;
     const { id } = await outbox.send({ to, content, ...more, ...omitUndefined({ key, edits }) }, signal);
     if (typeof content === "string") admission.noteAnswer(to.peer.id);
@@ -275,18 +286,18 @@ export class Replies {
   }
 
   #statusMs(): number {
-    const { abilities } = this.#tools.outbox;
+    const { abilities } = this.#options.outbox;
     if (abilities === undefined) return REPOST_MS;
     return Math.max(abilities.edits ? EDIT_MS : REPOST_MS, this.#firstStatusMs());
   }
 
-  /** How long the result is waited for. */
+  /** How long the first status waits for the result, which would replace it. */
   #firstStatusMs(): number {
-    const { perMs, posts } = this.#tools.outbox.abilities?.rate ?? { perMs: 0, posts: 1 };
+    const { perMs, posts } = this.#options.outbox.abilities?.rate ?? { perMs: 0, posts: 1 };
     return Math.max(ACK_MS, (POSTS_PER_STATUS * perMs) / posts);
   }
 
-  #shownOf(task: string, signal: AbortSignal): Shown {
+  #shownOf(task: string, signal: AbortSignal): ShownStatus {
     const known = this.#shown.get(task);
     if (known !== undefined) return known;
     const shown = {
@@ -304,7 +315,8 @@ export class Replies {
   }
 
   async #fail(delivery: Delivery, cursor: number, error: unknown): Promise<void> {
-    if (!(error instanceof ChannelError)) this.#tools.tools.log.warn({ err: error }, "An answer could not be posted.");
+    if (!(error instanceof ChannelError))
+      this.#options.tools.log.warn({ err: error }, "An answer could not be posted.");
     if (isRefused(error)) await delivery.giveUp(cursor, error.message);
     else await delivery.retry(cursor, "the channel did not accept it");
   }
@@ -314,7 +326,7 @@ function isRefused(error: unknown): error is ChannelError {
   return error instanceof ChannelError && (error.code === "refused" || error.code === "no-access");
 }
 
-/** Where the network refuses them, the text is still posted. */
+/** The message without files, for a network that refuses them. */
 function withoutFiles(content: LiteMessage | string, files: readonly DraftFile[]): LiteMessage | string {
   const note = `(The network refuses ${files.map(({ name }) => name).join(", ")}.)`;
   const addNote = (text: string) => (text === "" ? note : `${text}\n\n${note}`);

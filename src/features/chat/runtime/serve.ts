@@ -23,11 +23,11 @@ import { addressOf, type Replies, type ServingTools, toAddress } from "./reply.t
 /** Messages of one peer that wait while an earlier one is served; more are dropped. */
 const MAX_LANE = 50;
 
-type Request = Extract<LiteMessage, { readonly type: "discover" | "task" | "cancel" }>;
+type RequestMessage = Extract<LiteMessage, { readonly type: "discover" | "task" | "cancel" }>;
 type TaskMessage = Extract<LiteMessage, { readonly type: "task" }>;
 
 /** What a message asks for. */
-type Asked =
+type Request =
   | { readonly kind: "discover" }
   | { readonly kind: "task"; readonly message: TaskMessage }
   | { readonly kind: "cancel"; readonly theirs: string }
@@ -41,7 +41,7 @@ interface ChannelServerOptions extends ServingTools {
 export class ChannelServer {
   readonly #options: ChannelServerOptions;
   readonly #tasks: ChatTasks;
-  /** By peer: its messages are served one after the other. */
+  /** By participant: its messages are served one after the other. */
   readonly #lanes = new Map<string, { last: Promise<void>; size: number }>();
   readonly #logged = new Set<string>();
 
@@ -70,25 +70,25 @@ export class ChannelServer {
 
   async #serve(received: Received, self: Participant): Promise<void> {
     const { post } = received;
-    const asked = this.#read(received, self);
-    if (asked === undefined) return;
+    const request = this.#read(received, self);
+    if (request === undefined) return;
     const addressed = isNamed(received, self) || (await this.#isExpected(post));
-    if (asked.kind === "chat" && !addressed) return;
-    const kind = asked.kind === "discover" || asked.kind === "chat" ? asked.kind : "work";
+    if (request.kind === "chat" && !addressed) return;
+    const kind = request.kind === "discover" || request.kind === "chat" ? request.kind : "work";
     const verdict = this.#options.admission.decide({ sender: post.sender, addressed, kind });
     if (verdict === "ignore") return this.#drop(post.sender.bot ? "bot" : "peer");
     const entry = await this.#tasks.entryOf(post.room, post.id);
     if (entry !== undefined && entry.pending !== true) return;
     let task: string | undefined;
     if (verdict === "serve") {
-      const answered = this.#answer(asked, received, self, entry?.task);
-      task = await answered.catch((error: unknown) => this.#refuse(asked, post, reasonOf(error)));
-    } else this.#refuse(asked, post, verdict.notice, verdict.forBots);
+      const answered = this.#answer(request, received, self, entry?.task);
+      task = await answered.catch((error: unknown) => this.#refuse(request, post, reasonOf(error)));
+    } else this.#refuse(request, post, verdict.notice, verdict.forBots);
     await this.#tasks.putEntry(post.room, post.id, omitUndefined({ task }));
   }
 
-  /** Undefined for what is never answered: others' conversations, and answers, or two agents would answer for ever. */
-  #read({ files, parsed, post }: Received, self: Participant): Asked | undefined {
+  /** Undefined for what is never answered: what is for others, and answers, or two agents would answer for ever. */
+  #read({ files, parsed, post }: Received, self: Participant): Request | undefined {
     if (parsed.kind === "chat") {
       const text = withoutMention(parsed.text, self);
       return text === "" && files.length === 0 ? undefined : { kind: "chat", text };
@@ -102,14 +102,14 @@ export class ChannelServer {
     const isForOthers = to === undefined ? post.mentions.length > 0 : !isName(to, self);
     if (isForOthers && !post.direct && !post.mentions.includes(self.id)) return undefined;
     if (parsed.kind === "invalid") return { kind: "invalid", problem: parsed.problem, theirs: parsed.task };
-    const message = parsed.message as Request;
+    const message = parsed.message as RequestMessage;
     if (message.type === "task") return { kind: "task", message };
     return message.type === "cancel" ? { kind: "cancel", theirs: message.task } : { kind: "discover" };
   }
 
   /** A reply to a post of the agent or to the peer's own request, or the answer to a question in a thread. */
   async #isExpected(post: Post): Promise<boolean> {
-    const { replied, known } = await this.#conversationOf(post);
+    const { replied, known } = await this.#tasksAbout(post);
     if (replied !== undefined) return true;
     if (known === undefined || post.thread === undefined) return false;
     const task = await this.#get(known.task);
@@ -117,7 +117,7 @@ export class ChannelServer {
   }
 
   /** `replied`: the task that it replies to; `known`: the one of the same peer that it continues. */
-  async #conversationOf(post: Post): Promise<{ readonly replied?: ChatTask; readonly known?: ChatTask }> {
+  async #tasksAbout(post: Post): Promise<{ readonly replied?: ChatTask; readonly known?: ChatTask }> {
     const { replyTo, room, sender, thread } = post;
     const replied = await this.#tasks.ofPost(room, replyTo, sender.id);
     const isOwn = (about: ChatTask | undefined) => (about?.peer === sender.id ? about : undefined);
@@ -129,22 +129,27 @@ export class ChannelServer {
   }
 
   /** Resolves with the id of the task that the message is for. `pending`: of the one that it may have been sent to. */
-  async #answer(asked: Asked, received: Received, self: Participant, pending?: string): Promise<string | undefined> {
+  async #answer(
+    request: Request,
+    received: Received,
+    self: Participant,
+    pending?: string,
+  ): Promise<string | undefined> {
     const { post } = received;
-    switch (asked.kind) {
+    switch (request.kind) {
       case "discover":
         return this.#sendCard(post, self);
       case "invalid":
-        return this.#refuse(asked, post, asked.problem);
+        return this.#refuse(request, post, request.problem);
       case "cancel":
-        return this.#cancel(await this.#find(post, asked.theirs), post, asked.theirs);
+        return this.#cancel(await this.#find(post, request.theirs), post, request.theirs);
       case "task":
         return (
-          (await this.#resume(asked.message.body, received, asked.message, pending)) ??
-          (await this.#task(asked.message, received))
+          (await this.#resume(request.message.body, received, request.message, pending)) ??
+          (await this.#task(request.message, received))
         );
       case "chat":
-        return (await this.#resume(asked.text, received, {}, pending)) ?? (await this.#chat(asked.text, received));
+        return (await this.#resume(request.text, received, {}, pending)) ?? (await this.#chat(request.text, received));
     }
   }
 
@@ -190,7 +195,7 @@ export class ChannelServer {
   /** People answer, cancel and ask in plain language. */
   async #chat(text: string, received: Received): Promise<string | undefined> {
     const { post } = received;
-    const { known, replied } = await this.#conversationOf(post);
+    const { known, replied } = await this.#tasksAbout(post);
     const task = known && (await this.#get(known.task));
     if (known !== undefined && task !== undefined && !isTerminal(task.status.state)) {
       if (CANCEL.test(text)) return this.#cancel(known, post, known.theirs);
@@ -252,7 +257,7 @@ export class ChannelServer {
     );
   }
 
-  /** What comes of it is delivered like every other end of a task. */
+  /** The end of a cancelled task is delivered like any other end. */
   async #cancel(known: ChatTask | undefined, post: Post, theirs: string | undefined): Promise<undefined> {
     const task = known && (await this.#get(known.task));
     if (task === undefined) throw new ProtocolError("TASK_NOT_FOUND", "Task not found.");
@@ -270,7 +275,7 @@ export class ChannelServer {
   async #find(post: Post, theirs: string): Promise<ChatTask | undefined> {
     const known = await this.#tasks.named(placeOf(post), theirs);
     if (known !== undefined) return known;
-    const { known: about } = await this.#conversationOf(post);
+    const { known: about } = await this.#tasksAbout(post);
     return about?.theirs === theirs ? about : undefined;
   }
 
@@ -283,13 +288,13 @@ export class ChannelServer {
     }
   }
 
-  #refuse(asked: Asked, post: Post, reason: string, forBots = false): undefined {
+  #refuse(request: Request, post: Post, reason: string, forBots = false): undefined {
     const theirs =
-      asked.kind === "task"
-        ? asked.message.id
-        : asked.kind === "chat" || asked.kind === "discover"
+      request.kind === "task"
+        ? request.message.id
+        : request.kind === "chat" || request.kind === "discover"
           ? undefined
-          : (asked.theirs ?? "unknown");
+          : (request.theirs ?? "unknown");
     if (theirs !== undefined)
       this.#send(post, { ...NOTHING, type: "status", task: theirs, state: "rejected", body: reason });
     // A bot would answer it.
@@ -313,7 +318,7 @@ export class ChannelServer {
     });
   }
 
-  /** The conversation that a message without a task belongs to. */
+  /** The context of a message without a task: that of its thread, or of the participant in the room. */
   #contextOf({ room, sender, thread }: Post): string {
     const { name } = this.#options.entry;
     return thread === undefined ? digest(name, room, "peer", sender.id) : digest(name, room, "thread", thread);
@@ -355,10 +360,10 @@ interface TaskDetails {
   readonly data?: boolean;
 }
 
-/** By which people end what the agent does for them. */
+/** What people write to end a task. */
 const CANCEL = /^\s*(cancel|stop|取消|停止)[\s.!。！]*$/i;
 
-/** By which they read on in a long answer. */
+/** What people write to get the next page of a long answer. */
 const MORE = /^\s*(more|next|更多|继续)[\s.!。！]*$/i;
 
 /** The message is for the agent beyond doubt. */

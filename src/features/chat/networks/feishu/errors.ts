@@ -5,7 +5,7 @@ import { DialError } from "../../../../core/wire/dial-error.ts";
 
 export class FeishuError extends Error {
   override readonly name = "FeishuError";
-  /** Of the platform; undefined: it did not answer. */
+  /** Code of the platform; undefined if it did not answer. */
   readonly code: number | undefined;
   readonly status: number;
   readonly retryAfterMs: number | undefined;

@@ -18,7 +18,7 @@ export interface SlackMessage {
   readonly thread_ts?: string;
   readonly latest_reply?: string;
   readonly files?: readonly SlackFile[];
-  /** Of `message_changed`. */
+  /** The new version, in an event `message_changed`. */
   readonly message?: SlackMessage;
   readonly previous_message?: SlackMessage;
 }

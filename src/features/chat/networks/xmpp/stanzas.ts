@@ -12,7 +12,7 @@ const NS_REPLY = "urn:xmpp:reply:0";
 const NS_OOB = "jabber:x:oob";
 const NS_DELAY = "urn:xmpp:delay";
 const NS_STANZA_ID = "urn:xmpp:sid:0";
-/** Of posts whose ids given by the room are known. */
+/** Number of posts whose ids given by the room are remembered. */
 const MAX_KNOWN_IDS = 1_000;
 
 export function bareJid(jid: string): string {

@@ -109,7 +109,7 @@ async function readBounded(reply: Response, maxBytes: number): Promise<Uint8Arra
   return Buffer.concat(chunks);
 }
 
-/** Where there is no service. */
+/** Stands for a file where the server has no upload service. */
 export function unreadableFile(name: string) {
   return {
     name,

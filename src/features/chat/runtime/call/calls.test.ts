@@ -13,7 +13,7 @@ import {
   summaryOf,
   taskIdOf,
   WHERE,
-} from "./testing/called-peer.ts";
+} from "./testing/called-participant.ts";
 
 describe("a message", () => {
   it("is a task with a marker of its own, and text that people can read", async () => {

@@ -4,7 +4,7 @@ import type { PeerCaller } from "../../../../core/dialects/carrier.ts";
 import { type ChatAddress, parseChatAddress } from "../../a2a-lite/address.ts";
 import type { Received } from "../../a2a-lite/message.ts";
 import type { CallsTools, ChannelCalls } from "../options.ts";
-import { answeredTask, ChatPeer, TASK_ID } from "./peer.ts";
+import { answeredTask, ParticipantCaller, TASK_ID } from "./participant-caller.ts";
 import { Revival } from "./revival.ts";
 import { createTaskRecords } from "./task-records.ts";
 import { type CallLimits, type CallTools, type DropReason, toCallTimes } from "./tools.ts";
@@ -14,19 +14,19 @@ const MAX_PEERS = 1_000;
 /** The calling side of one channel. */
 export function createChannelCalls(tools: CallsTools, limits: CallLimits = {}): ChannelCalls {
   const { entry } = tools;
-  const peers = new Map<string, ChatPeer>();
+  const peers = new Map<string, ParticipantCaller>();
   const records = createTaskRecords(tools);
   const { report } = tools.host;
   const own: CallTools = { ...tools, report, times: toCallTimes(limits), drop: createDropper(tools) };
 
-  function findPeer(given: ChatAddress | undefined): ChatPeer | undefined {
+  function findPeer(given: ChatAddress | undefined): ParticipantCaller | undefined {
     if (given === undefined || given.network !== entry.network) return undefined;
     if (entry.rooms !== undefined && !entry.rooms.includes(given.room)) return undefined;
     const address = { ...given, participant: entry.toId?.(given.participant) ?? given.participant };
     const key = keyOf(address.room, address.participant);
     const known = peers.get(key);
     if (known !== undefined || peers.size >= MAX_PEERS) return known;
-    const peer = new ChatPeer({ address, tools: own, records });
+    const peer = new ParticipantCaller({ address, tools: own, records });
     peers.set(key, peer);
     return peer;
   }

@@ -12,7 +12,7 @@ const DISCOVER: LiteMessage = { type: "discover", body: "What can you do?", atta
 
 const MAX_FILES = 4;
 
-interface Asked {
+interface Question {
   readonly card: Promise<AgentCard>;
   readonly resolve: (card: AgentCard) => void;
   /** The post that asks, once the network has accepted it. */
@@ -30,7 +30,7 @@ interface DiscoveryOptions {
 
 export class Discovery {
   readonly #options: DiscoveryOptions;
-  #asked: Asked | undefined;
+  #question: Question | undefined;
   #card: AgentCard | undefined;
 
   constructor(options: DiscoveryOptions) {
@@ -44,27 +44,27 @@ export class Discovery {
 
   /** Posts one question for all who wait for the answer. */
   discover(): Promise<AgentCard> {
-    this.#asked ??= this.#ask();
-    return this.#asked.card;
+    this.#question ??= this.#ask();
+    return this.#question.card;
   }
 
   receive({ files, parsed, post }: Received): void {
     const text = parsed.kind === "message" ? parsed.message.body : post.text;
     void this.#read(text, files, post.sender.name).then((card) => {
       this.#card = card;
-      this.#asked?.resolve(card);
+      this.#question?.resolve(card);
     });
   }
 
   /** A peer without the protocol may describe itself. Whether the post does. */
   receiveProse(post: Post, isForUs: boolean): boolean {
-    const asked = this.#asked;
-    const isAnswer = post.replyTo === undefined ? isForUs : post.replyTo === asked?.post;
-    if (asked?.post === undefined || !isAnswer) return false;
+    const question = this.#question;
+    const isAnswer = post.replyTo === undefined ? isForUs : post.replyTo === question?.post;
+    if (question?.post === undefined || !isAnswer) return false;
     const { address, tools } = this.#options;
     const own = tools.self();
     const text = own === undefined ? post.text : withoutMention(post.text, own);
-    asked.resolve(readCard(text, [], { address, name: post.sender.name }));
+    question.resolve(readCard(text, [], { address, name: post.sender.name }));
     return true;
   }
 
@@ -85,27 +85,27 @@ export class Discovery {
     );
   }
 
-  #ask(): Asked {
+  #ask(): Question {
     const { post, tools, where } = this.#options;
     const { cardMs } = tools.times;
-    let resolve: Asked["resolve"] = () => {};
+    let resolve: Question["resolve"] = () => {};
     const card = new Promise<AgentCard>((onCard, onError) => {
       const error = new ProtocolError("UNAVAILABLE", `${where} did not send a card within ${cardMs / 1_000} s.`);
       const stop = tools.clock.after(cardMs, () => end(() => onError(error)));
       const end = (settle: () => void) => {
         stop();
-        this.#asked = undefined;
+        this.#question = undefined;
         settle();
       };
       resolve = (value) => end(() => onCard(value));
       post(DISCOVER).then(
         ({ id }) => {
-          asked.post = id;
+          question.post = id;
         },
         (reason: unknown) => end(() => onError(reason)),
       );
     });
-    const asked: Asked = { card, resolve };
-    return asked;
+    const question: Question = { card, resolve };
+    return question;
   }
 }

@@ -4,7 +4,7 @@ import { settle } from "../../../../core/engine/testing/fake-clock.ts";
 import type { StreamEvent } from "../../../../core/model/event.ts";
 import { isTerminal, isTransitionAllowed, type TaskState } from "../../../../core/model/task.ts";
 import { STATES, TERMINAL_STATES } from "../../a2a-lite/message.ts";
-import { CALLER, eventsOf, HELPER, message, STRANGER, setUp } from "./testing/called-peer.ts";
+import { CALLER, eventsOf, HELPER, message, STRANGER, setUp } from "./testing/called-participant.ts";
 
 type Step =
   | { readonly post: string; readonly by: "helper" | "stranger"; readonly how: "plain" | "reply" | "mention" | "edit" }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { promptly, settle } from "../../../../core/engine/testing/fake-clock.ts";
-import { callerOf, eventsOf, failureOf, message, setUp, summaryOf, taskIdOf } from "./testing/called-peer.ts";
+import { callerOf, eventsOf, failureOf, message, setUp, summaryOf, taskIdOf } from "./testing/called-participant.ts";
 
 /** A task that the peer has been given, and the process that did is gone. */
 async function interrupted(posts: (id: string) => readonly string[] = () => []) {

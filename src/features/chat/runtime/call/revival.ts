@@ -2,7 +2,7 @@
 
 import type { ChatAddress } from "../../a2a-lite/address.ts";
 import type { Received } from "../../a2a-lite/message.ts";
-import type { ChatPeer } from "./peer.ts";
+import type { ParticipantCaller } from "./participant-caller.ts";
 import type { TaskRecords } from "./task-records.ts";
 import type { CallTools } from "./tools.ts";
 
@@ -13,12 +13,12 @@ const MAX_MESSAGES = 32;
 interface RevivalOptions extends Pick<CallTools, "drop"> {
   readonly network: string;
   readonly records: TaskRecords;
-  readonly findPeer: (address: ChatAddress) => ChatPeer | undefined;
+  readonly findPeer: (address: ChatAddress) => ParticipantCaller | undefined;
 }
 
 export class Revival {
   readonly #options: RevivalOptions;
-  /** By task, in the order of their arrival. */
+  /** Messages by task, in the order of their arrival. */
   readonly #waiting = new Map<string, Received[]>();
   readonly #reviving = new Set<Promise<void>>();
 

@@ -1,4 +1,4 @@
-/** What of a task at a peer outlives the process. */
+/** Records of tasks at other participants, which outlive the process. */
 
 import { parseResponse } from "../../../../core/dialects/shared/responses.ts";
 import { isObject } from "../../../../core/model/json.ts";

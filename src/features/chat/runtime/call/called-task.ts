@@ -30,12 +30,12 @@ const STATUS_WINDOW_MS = 10_000;
 /** Posts without a marker that are the result together, and their characters. */
 const MAX_PROSE_POSTS = 64;
 const MAX_PROSE_LENGTH = 512 * 1024;
-/** What an event costs beside its text. */
+/** Size of an event beside its text, as a reader's queue counts it. */
 const EVENT_SIZE = 256;
 
 type StatusMessage = Extract<LiteMessage, { readonly type: "status" }>;
 
-interface PeerTaskOptions {
+interface CalledTaskOptions {
   readonly id: string;
   readonly contextId: string;
   /** The peer and its room, for error messages. */
@@ -48,11 +48,11 @@ interface PeerTaskOptions {
   onSettled(): void;
 }
 
-export class PeerTask {
+export class CalledTask {
   readonly id: string;
-  /** Of posts that the peer may reply to. */
+  /** Ids of the posts that the participant may reply to. */
   readonly posts = new Set<string>();
-  readonly #options: PeerTaskOptions;
+  readonly #options: CalledTaskOptions;
   readonly #readers = new Set<FrameQueue>();
   readonly #ended = createDeferred();
   #status: TaskStatus;
@@ -72,7 +72,7 @@ export class PeerTask {
   /** Its end, or the question that it waits for. */
   last: LiteMessage | undefined;
 
-  constructor(options: PeerTaskOptions) {
+  constructor(options: CalledTaskOptions) {
     this.id = options.id;
     this.#options = options;
     this.#status = this.#statusOf("TASK_STATE_SUBMITTED");
@@ -172,7 +172,7 @@ export class PeerTask {
     this.#expect();
   }
 
-  /** No sign of it will come. */
+  /** Ends the task, of which nothing more will arrive. */
   fail(error: ProtocolError): void {
     if (this.#isDecided) return;
     this.#isDecided = true;

@@ -21,8 +21,8 @@ import { ChannelError, type Post } from "../../../../core/wire/channel.ts";
 import { PARTICIPANT_CAN } from "../../a2a-lite/can.ts";
 import { encodeTask } from "../../a2a-lite/encode-task.ts";
 import type { LiteMessage, Outgoing, Received } from "../../a2a-lite/message.ts";
+import { CalledTask } from "./called-task.ts";
 import { Discovery } from "./discovery.ts";
-import { PeerTask } from "./peer-task.ts";
 import type { TaskRecords } from "./task-records.ts";
 import type { CallTools } from "./tools.ts";
 
@@ -30,10 +30,10 @@ import type { CallTools } from "./tools.ts";
 const MAX_OPEN = 1_000;
 /** Tasks that have ended, or wait for an answer of the caller. */
 const MAX_SETTLED = 200;
-/** As `ChatPeer` makes them. */
+/** The form of the ids that `ParticipantCaller` creates. */
 export const TASK_ID = /^t-[\w-]{16}$/;
 
-interface PeerOptions {
+interface CallerOptions {
   readonly address: ChatAddress;
   readonly tools: CallTools;
   readonly records: TaskRecords;
@@ -41,16 +41,16 @@ interface PeerOptions {
 
 type Call = Pick<CallContext, "signal" | "hops">;
 
-export class ChatPeer implements PeerCaller {
+export class ParticipantCaller implements PeerCaller {
   readonly can = PARTICIPANT_CAN;
-  readonly #options: PeerOptions;
+  readonly #options: CallerOptions;
   readonly #where: string;
-  readonly #open = new Map<string, PeerTask>();
-  readonly #settled = new Map<string, PeerTask>();
+  readonly #open = new Map<string, CalledTask>();
+  readonly #settled = new Map<string, CalledTask>();
   readonly #discovery: Discovery;
   #name: string;
 
-  constructor(options: PeerOptions) {
+  constructor(options: CallerOptions) {
     const { network, participant, room } = options.address;
     this.#options = options;
     this.#where = `${participant} in ${room} on ${network}`;
@@ -111,7 +111,7 @@ export class ChatPeer implements PeerCaller {
   }
 
   /** Undefined if it is not in memory. */
-  findTask(id: string): PeerTask | undefined {
+  findTask(id: string): CalledTask | undefined {
     return this.#open.get(id) ?? this.#settled.get(id);
   }
 
@@ -119,7 +119,7 @@ export class ChatPeer implements PeerCaller {
     for (const task of [...this.#open.values(), ...this.#settled.values()]) task.close();
   }
 
-  async #send(input: SendInput, { hops, signal }: Call): Promise<PeerTask> {
+  async #send(input: SendInput, { hops, signal }: Call): Promise<CalledTask> {
     const { taskId } = input.message;
     if (taskId === undefined && this.#open.size >= MAX_OPEN) {
       throw new ProtocolError("RESOURCE_EXHAUSTED", statusText("peerBusy"));
@@ -165,7 +165,7 @@ export class ChatPeer implements PeerCaller {
     throw new ProtocolError("TASK_NOT_CANCELABLE", "The task ended before it was cancelled.", { metadata });
   }
 
-  #create({ message }: SendInput): PeerTask {
+  #create({ message }: SendInput): CalledTask {
     const { ids } = this.#options.tools;
     // Short, because it is in every marker, and as hard to guess as the id that it is derived from.
     return this.#build(deriveId("t", ids.task()), message.contextId ?? ids.context());
@@ -175,7 +175,7 @@ export class ChatPeer implements PeerCaller {
    * Also one of an earlier process. `orBuild`: of one that this process knows nothing of, the peer may know more: whether
    * it is this participant's.
    */
-  async find(id: string, { orBuild = false } = {}): Promise<PeerTask> {
+  async find(id: string, { orBuild = false } = {}): Promise<CalledTask> {
     const known = this.findTask(id);
     if (known !== undefined) return known;
     const { address, records } = this.#options;
@@ -190,9 +190,9 @@ export class ChatPeer implements PeerCaller {
     return task;
   }
 
-  #build(id: string, contextId: string): PeerTask {
+  #build(id: string, contextId: string): CalledTask {
     const { address, tools } = this.#options;
-    const task: PeerTask = new PeerTask({
+    const task: CalledTask = new CalledTask({
       id,
       contextId,
       where: this.#where,
@@ -204,7 +204,7 @@ export class ChatPeer implements PeerCaller {
     return task;
   }
 
-  #settle(task: PeerTask): void {
+  #settle(task: CalledTask): void {
     this.#open.delete(task.id);
     this.#settled.set(task.id, task);
     const [oldest] = this.#settled.values();
@@ -213,7 +213,7 @@ export class ChatPeer implements PeerCaller {
     this.#settled.delete(oldest.id);
   }
 
-  #remember(task: PeerTask, last: LiteMessage | undefined): Promise<void> {
+  #remember(task: CalledTask, last: LiteMessage | undefined): Promise<void> {
     const { participant: peer, room } = this.#options.address;
     const { contextId } = task.toTask();
     return this.#options.records.write(task.id, {
@@ -279,7 +279,7 @@ export class ChatPeer implements PeerCaller {
   }
 }
 
-function isAbout(task: PeerTask, { edits, replyTo }: Post): boolean {
+function isAbout(task: CalledTask, { edits, replyTo }: Post): boolean {
   return (replyTo !== undefined && task.posts.has(replyTo)) || (edits !== undefined && task.hasProse(edits));
 }
 
