@@ -119,13 +119,13 @@ describe("the rule", () => {
       "features/chat/server/open.ts": 'import type { X } from "../../xiaoyi/server/open.ts";',
       "features/llm/writers.ts":
         'import { x } from "../writers/index.ts"; import { y } from "../../core/model/task.ts";',
-      "features/xiaoyi/simulator/cloud.ts": 'import { x } from "../link/decode.ts";',
+      "features/xiaoyi/simulator/cloud.ts": 'import { x } from "../codec/parts.ts";',
       "features/conformance/run.ts": 'import { x } from "../../core/client/connect.ts";',
       "features/conformance/cli/run.ts": 'import { x } from "../../../core/client/connect.ts";',
     });
     expect(found).toEqual([
       "features/chat/server/open.ts: features/chat must not import features/xiaoyi/server/open.ts",
-      "features/xiaoyi/simulator/cloud.ts: features/xiaoyi/simulator must not import features/xiaoyi/link/decode.ts",
+      "features/xiaoyi/simulator/cloud.ts: features/xiaoyi/simulator must not import features/xiaoyi/codec/parts.ts",
       "features/conformance/run.ts: features/conformance must not import core/client/connect.ts",
     ]);
   });

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { describe, expect, it } from "vitest";
 import { createEchoAgent } from "../../src/core/agents/builtin.ts";
-import { signTimestamp } from "../../src/features/xiaoyi/shared/signature.ts";
+import { signTimestamp } from "../../src/features/xiaoyi/codec/signature.ts";
 import { defineAgent } from "../../src/index.ts";
 import { listen, startServer } from "../support/lifecycle.ts";
 import { untilMetric } from "../support/metrics.ts";

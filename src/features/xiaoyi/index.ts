@@ -8,4 +8,4 @@ export {
   type Reference,
   type Shown,
   xiaoyi,
-} from "./shared/builders.ts";
+} from "./codec/builders.ts";

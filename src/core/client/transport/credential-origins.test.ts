@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
 import { connect, fetchCard } from "../../../client.ts";
-import { cardOf as cardAt } from "../../../features/xiaoyi/http/card.ts";
+import { cardOf as cardAt } from "../../../features/xiaoyi/codec/card.ts";
 import { createGuardedFetch } from "../../auth/guarded-fetch/guarded-fetch.ts";
 import type { CredentialProvider } from "../../auth/login/contract.ts";
 import { a2aV1 } from "../../dialects/a2a-v1/index.ts";

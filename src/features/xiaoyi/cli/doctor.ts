@@ -10,7 +10,6 @@ import { DialError } from "../../../core/wire/dial-error.ts";
 import { dialWebSocket } from "../../../core/wire/websocket-dial.ts";
 import { type LinkSource, type XiaoyiConfig, xiaoyiOf } from "../server/config.ts";
 import { checkDuplicateLinks, type DialledEntry, dialHeaders, linkServersOf } from "../server/link-servers.ts";
-import { SIGNATURE_WINDOW_MS } from "../shared/signature.ts";
 
 type CheckedConfig = Pick<DragomanConfig, "agents" | "findOrigins" | "server"> & { readonly xiaoyi: XiaoyiConfig };
 type XiaoyiHttpConfig = XiaoyiConfig["http"][number];

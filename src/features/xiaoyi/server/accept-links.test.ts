@@ -10,7 +10,7 @@ import type { StreamEvent } from "../../../core/model/event.ts";
 import type { FrameStream } from "../../../core/model/operation.ts";
 import { type Log, NO_METER, SILENT_LOG } from "../../../core/model/ports.ts";
 import { createAcceptor } from "../../../core/server/carriers/accept.ts";
-import { signedHeaders } from "../shared/signature.ts";
+import { signedHeaders } from "../codec/signature.ts";
 import { createDialInCarrier, LINK_PATH } from "./accept-links.ts";
 
 const CREDENTIALS = { agentId: "agent-1", ak: "access-1", sk: "secret-1" };

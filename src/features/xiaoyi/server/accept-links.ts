@@ -4,9 +4,9 @@ import type { Carrier, ConnectionRefusal, UpgradeRequest } from "../../../core/d
 import type { LinkCaller, LinkTools } from "../../../core/dialects/contract.ts";
 import type { LogFields } from "../../../core/model/ports.ts";
 import type { Link } from "../../../core/wire/link.ts";
-import { linkCalling } from "../link/index.ts";
-import { nonEmptyString } from "../shared/control.ts";
-import { SIGNATURE_WINDOW_MS, type SignatureVerdict, secretsEqual, verifySignature } from "../shared/signature.ts";
+import { nonEmptyString } from "../codec/control.ts";
+import { SIGNATURE_WINDOW_MS, type SignatureVerdict, secretsEqual, verifySignature } from "../codec/signature.ts";
+import { linkCalling } from "../runtime/link/index.ts";
 import { DIAL_IN_CARRIER, type DialIn, type DialInCredentials } from "./dial-in-agent.ts";
 import { OfferedFiles } from "./files/offered-files.ts";
 

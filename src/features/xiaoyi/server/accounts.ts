@@ -8,8 +8,8 @@ import { ProtocolError } from "../../../core/model/errors.ts";
 import { isObject, type JsonObject, type JsonValue, omitUndefined } from "../../../core/model/json.ts";
 import { CarrierError, type Exchanger } from "../../../core/wire/exchange.ts";
 import { JsonParseError, parseJson } from "../../../core/wire/parse-json.ts";
-import type { Bindings } from "../http/index.ts";
-import { type Language, phoneText } from "../shared/phone-texts.ts";
+import { type Language, phoneText } from "../codec/phone-texts.ts";
+import type { Bindings } from "../runtime/http/index.ts";
 import { parseRecord, SPACES } from "./record-map.ts";
 import { createTrustedExchanger, isSafeUrl } from "./trusted-exchanger.ts";
 

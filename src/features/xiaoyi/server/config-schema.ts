@@ -3,8 +3,8 @@
 import { z } from "zod";
 import { isAllowEntry } from "../../../core/auth/guarded-fetch/target-policy.ts";
 import { duration, optional, size, text, timer, wait } from "../../../core/yaml/value-types.ts";
-import { DEFAULT_LANGUAGE, LANGUAGES } from "../shared/phone-texts.ts";
-import { RENDER_MODES } from "../shared/render/renderer.ts";
+import { DEFAULT_LANGUAGE, LANGUAGES } from "../codec/phone-texts.ts";
+import { RENDER_MODES } from "../codec/render/renderer.ts";
 import { isLinkUrl, XIAOYI_LINK_URL } from "./link-servers.ts";
 import { PUSH_DEVICES, XIAOYI_PUSH_URL } from "./phone-services.ts";
 import { isSafeUrl, XIAOYI_UPLOAD_URL } from "./trusted-exchanger.ts";

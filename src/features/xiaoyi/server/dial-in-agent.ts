@@ -2,7 +2,7 @@
 import type { AgentDefinition } from "../../../core/agents/define.ts";
 import type { Agent } from "../../../core/engine/agent.ts";
 import { createPeerAgent } from "../../../core/server/carriers/peer-agent.ts";
-import { LINK_PEER_CAN } from "../link/index.ts";
+import { LINK_PEER_CAN } from "../runtime/link/index.ts";
 
 /** Each pair is complete or absent; at least one is present. */
 export interface DialInCredentials {

@@ -3,8 +3,8 @@
 import { isIP } from "node:net";
 import { canParseUrl } from "../../../core/model/url.ts";
 import type { TlsVerifyOptions } from "../../../core/wire/tls.ts";
-import { DIALECT_NAME } from "../link/index.ts";
-import { signedHeaders } from "../shared/signature.ts";
+import { signedHeaders } from "../codec/signature.ts";
+import { DIALECT_NAME } from "../runtime/link/index.ts";
 import { isLocalUrl } from "./trusted-exchanger.ts";
 
 export const XIAOYI_LINK_URL = "wss://hag.cloud.huawei.com/openclaw/v1/ws/link";

@@ -3,7 +3,7 @@
 import type { Records } from "../../../core/dialects/carrier.ts";
 import { type JsonValue, omitUndefined } from "../../../core/model/json.ts";
 import type { Log } from "../../../core/model/ports.ts";
-import type { PersistentMap } from "../shared/ports.ts";
+import type { PersistentMap } from "../runtime/ports.ts";
 
 /** Spaces of records. Those of cleared conversations exist per agent. */
 export const SPACES = {

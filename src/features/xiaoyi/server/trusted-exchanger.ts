@@ -5,7 +5,7 @@ import { canParseUrl } from "../../../core/model/url.ts";
 import { isLoopback } from "../../../core/server/access/loopback.ts";
 import type { Exchanger } from "../../../core/wire/exchange.ts";
 import { createFetchExchanger } from "../../../core/wire/fetch-exchange.ts";
-import { createUploader, type UploadAccount, type UploadFile } from "../shared/upload.ts";
+import { createUploader, type UploadAccount, type UploadFile } from "../runtime/upload.ts";
 
 /** Redirects are not followed: credentials would be sent along. */
 export function createTrustedExchanger(maxBodyBytes: number): Exchanger {

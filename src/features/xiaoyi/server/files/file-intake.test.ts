@@ -9,7 +9,7 @@ import { createGuardedFetch, type GuardedFetchOptions } from "../../../../core/a
 import { FakeClock } from "../../../../core/engine/testing/fake-clock.ts";
 import type { Message, Part } from "../../../../core/model/message.ts";
 import { SILENT_LOG } from "../../../../core/model/ports.ts";
-import { withInlineBytes, XIAOYI_EXTENSION } from "../../shared/metadata.ts";
+import { withInlineBytes, XIAOYI_EXTENSION } from "../../codec/metadata.ts";
 import { createFileIntake } from "./file-intake.ts";
 import { FileStore } from "./file-store.ts";
 

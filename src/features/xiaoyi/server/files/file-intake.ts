@@ -15,10 +15,10 @@ import {
 } from "../../../../core/model/message.ts";
 import type { Log } from "../../../../core/model/ports.ts";
 import { parseUrl } from "../../../../core/model/url.ts";
-import { fileIdOf, splitInlineBytes } from "../../shared/metadata.ts";
-import { isTextual } from "../../shared/parts.ts";
-import { type Language, type PhoneTextName, phoneText } from "../../shared/phone-texts.ts";
-import type { FileIntake } from "../../shared/ports.ts";
+import { fileIdOf, splitInlineBytes } from "../../codec/metadata.ts";
+import { isTextual } from "../../codec/parts.ts";
+import { type Language, type PhoneTextName, phoneText } from "../../codec/phone-texts.ts";
+import type { FileIntake } from "../../runtime/ports.ts";
 import type { FileStore, StoredFile } from "./file-store.ts";
 
 interface FileIntakeOptions {

@@ -10,7 +10,7 @@ import type { Clock } from "../../../../core/model/ports.ts";
 import { errorReply, methodNotAllowed } from "../../../../core/server/http/error-replies.ts";
 import { type FullReply, PRIVATE_NO_STORE, type RequestHead } from "../../../../core/wire/exchange.ts";
 import { safeFileName } from "../../../../core/wire/safe-file-name.ts";
-import { toMediaType } from "../../shared/parts.ts";
+import { toMediaType } from "../../codec/parts.ts";
 
 const FILES_PATH = "/openclaw/v1/files/";
 const TOKEN_BYTES = 32;

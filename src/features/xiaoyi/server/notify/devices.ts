@@ -3,7 +3,7 @@
 import type { Records } from "../../../../core/dialects/carrier.ts";
 import { isObject, type JsonValue } from "../../../../core/model/json.ts";
 import type { Log } from "../../../../core/model/ports.ts";
-import type { PhoneAddress } from "../../shared/render/notification.ts";
+import type { PhoneAddress } from "../../codec/render/notification.ts";
 import { allRecords, parseRecord, SPACES } from "../record-map.ts";
 
 type StoredDevice = { readonly pushId: string; readonly loginSessionId: string | null };

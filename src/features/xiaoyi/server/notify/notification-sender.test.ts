@@ -4,7 +4,7 @@ import { FakeClock } from "../../../../core/engine/testing/fake-clock.ts";
 import { createSharedMemory, Harness } from "../../../../core/engine/testing/harness.ts";
 import { type CounterName, SILENT_LOG } from "../../../../core/model/ports.ts";
 import { CarrierError, type ExchangeAnswer, type ExchangeCall } from "../../../../core/wire/exchange.ts";
-import type { PhoneNotification } from "../../shared/render/notification.ts";
+import type { PhoneNotification } from "../../codec/render/notification.ts";
 import { createSimulator, type Simulator, seededRandom } from "../../simulator/index.ts";
 import { createTrustedExchanger } from "../trusted-exchanger.ts";
 import { DeviceSpacing } from "./devices.ts";

@@ -6,15 +6,15 @@
 import { type Backoff, type BackoffPolicy, createBackoff } from "../../../../core/model/backoff.ts";
 import type { Clock, CounterName, Log, Meter } from "../../../../core/model/ports.ts";
 import { CarrierError, type Exchanger } from "../../../../core/wire/exchange.ts";
-import type { Language } from "../../shared/phone-texts.ts";
+import type { Language } from "../../codec/phone-texts.ts";
 import {
   decodePushResponse,
   encodeNotification,
   type PhoneAddress,
   type PhoneNotification,
   type PushResult,
-} from "../../shared/render/notification.ts";
-import { type KeyPair, signedHeaders } from "../../shared/signature.ts";
+} from "../../codec/render/notification.ts";
+import { type KeyPair, signedHeaders } from "../../codec/signature.ts";
 import type { DeviceSpacing } from "./devices.ts";
 
 export interface NotificationSenderOptions {

@@ -4,7 +4,7 @@ import { settle } from "../../../../core/engine/testing/fake-clock.ts";
 import { Harness } from "../../../../core/engine/testing/harness.ts";
 import { type CounterName, SILENT_LOG } from "../../../../core/model/ports.ts";
 import { createDeferred } from "../../../../core/wire/link.ts";
-import type { PhoneAddress, PhoneNotification } from "../../shared/render/notification.ts";
+import type { PhoneAddress, PhoneNotification } from "../../codec/render/notification.ts";
 import { PhoneNotifications, type PhoneNotificationsOptions } from "./offline-notifications.ts";
 
 const ENTRY = { dialect: "test", agent: "agent", owner: "alice", apiId: "api" };

@@ -1,0 +1,129 @@
+/**
+ * Decodes what the platform sends on a link: plain JSON-RPC, JSON-RPC as a string in an envelope, or an `action` of the
+ * older protocol. Never throws: frames that cannot be decoded are returned as dropped.
+ */
+
+import { isObject } from "../../../core/model/json.ts";
+import type { JsonRpcId } from "../../../core/wire/json-rpc.ts";
+import { JsonParseError, parseJson } from "../../../core/wire/parse-json.ts";
+import { withoutSeparator } from "../../../core/wire/sse.ts";
+import { type ControlTarget, decodeControl, methodOf, nonEmptyString } from "./control.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+export interface MessageFrame {
+  readonly kind: "message";
+  readonly id: JsonRpcId;
+  readonly method: string;
+  readonly params: Fields;
+  /** The app's session id, if the frame has one: an alias of the conversation. */
+  readonly appSessionId: string | undefined;
+  readonly conversationId: string | undefined;
+  readonly deviceId: unknown;
+}
+
+export interface ControlFrame {
+  readonly kind: "cancel" | "clear";
+  readonly id: JsonRpcId;
+  readonly target: ControlTarget;
+}
+
+interface UnknownMethodFrame {
+  readonly kind: "unknown-method";
+  readonly id: JsonRpcId;
+  readonly method: string;
+  readonly target: ControlTarget;
+}
+
+/** Reasons for dropping a frame. */
+export type DropReason = "not-json" | "too-deep" | "no-object" | "other-agent" | "error" | "no-method" | "long-id";
+
+export type PlatformFrame =
+  | MessageFrame
+  | ControlFrame
+  | UnknownMethodFrame
+  | { readonly kind: "heartbeat" }
+  | { readonly kind: "disregarded"; readonly why: DropReason };
+
+interface FrameLimits {
+  readonly maxDepth: number;
+}
+
+export function decodeFrame(text: string, agentId: string, limits: FrameLimits): PlatformFrame {
+  const outer = decodeFields(text, limits);
+  if (typeof outer === "string") return drop(outer);
+  if (isForOtherAgent(outer, agentId)) return drop("other-agent");
+  if (outer.msgDetail === undefined) return decodeRequest(outer);
+  const inner = isObject(outer.msgDetail) ? outer.msgDetail : decodeDetail(outer.msgDetail, limits);
+  if (typeof inner === "string") return drop(inner);
+  if (isForOtherAgent(inner, agentId)) return drop("other-agent");
+  const { msgType, sessionId, taskId } = outer;
+  return decodeRequest({ msgType, sessionId, taskId, ...inner });
+}
+
+/** The detail of an envelope may be missing if the envelope itself has all fields. */
+function decodeDetail(detail: unknown, limits: FrameLimits): Fields | DropReason {
+  if (detail === "" || detail === null) return {};
+  return typeof detail === "string" ? decodeFields(detail, limits) : "no-object";
+}
+
+function decodeFields(text: string, limits: FrameLimits): Fields | DropReason {
+  try {
+    const value = parseJson(withoutSeparator(text), limits);
+    return isObject(value) ? value : "no-object";
+  } catch (error) {
+    if (!(error instanceof JsonParseError)) throw error;
+    return error.reason === "depth" ? "too-deep" : "not-json";
+  }
+}
+
+function isForOtherAgent({ agentId }: Fields, own: string): boolean {
+  return typeof agentId === "string" && agentId !== own;
+}
+
+function drop(why: DropReason): PlatformFrame {
+  return { kind: "disregarded", why };
+}
+
+/** Ids are stored for as long as they may be needed; agents do not accept longer ones either. */
+const MAX_ID_LENGTH = 1_024;
+const ID_MEMBERS = ["id", "taskId", "sessionId", "session_id", "conversationId"] as const;
+
+function hasLongId(fields: Fields): boolean {
+  return ID_MEMBERS.some((name) => {
+    const id = fields[name];
+    return typeof id === "string" && id.length > MAX_ID_LENGTH;
+  });
+}
+
+function decodeRequest(request: Fields): PlatformFrame {
+  if (hasLongId(request) || (isObject(request.params) && hasLongId(request.params))) return drop("long-id");
+  const id = toId(request.id);
+  const word = nonEmptyString(request.method) ?? nonEmptyString(request.action);
+  const method = word ?? (methodOf(request.msgType) === undefined ? undefined : request.msgType);
+  if (typeof method !== "string") {
+    if (request.msgType === "heartbeat") return { kind: "heartbeat" };
+    return drop(request.error === undefined ? "no-method" : "error");
+  }
+  const known = methodOf(method);
+  if (known === "cancel" || known === "clear") return { kind: known, id, target: decodeControl(request) };
+  const params = isObject(request.params) ? request.params : {};
+  // Any request with a message counts as a message: the platform's test tools use other methods.
+  if (known !== "message" && !isObject(params.message)) {
+    return { kind: "unknown-method", id, method, target: decodeControl(request) };
+  }
+  return {
+    kind: "message",
+    id,
+    method,
+    params: params.id === undefined ? { ...params, id: request.taskId } : params,
+    appSessionId: nonEmptyString(request.sessionId),
+    conversationId: nonEmptyString(request.conversationId),
+    deviceId: request.deviceId,
+  };
+}
+
+/** Echoed unchanged. */
+function toId(value: unknown): JsonRpcId {
+  return typeof value === "string" || (typeof value === "number" && Number.isFinite(value)) ? value : null;
+}
