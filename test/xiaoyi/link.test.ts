@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { connect } from "../../src/client.ts";
+import { cases } from "../../src/core/model/testing/exploring.ts";
 import { systemClock } from "../../src/core/server/clock-and-ids.ts";
 import {
   createSimulator,
@@ -89,12 +90,18 @@ async function connected({ render = "phone", serving, ...options }: Surroundings
   return { random, simulator, server: await serveAgain(), serveAgain };
 }
 
+/** How long something wrong may follow an end, which comes 300 ms after what it ends. */
+const QUIET_MS = 350;
+
 async function play(name: ScenarioName, surroundings: Surroundings = {}) {
   const { random, simulator } = await connected(surroundings);
   const report = await runScenario(name, simulator, {
     clock: systemClock,
     random,
     phrases: PHRASES,
+    disconnects: cases(100, 15),
+    crowd: cases(1_000, 200),
+    quietMs: QUIET_MS,
     expected: (said) => (said === "yes" && surroundings.render !== "spec" ? "Really?\n\nyes" : said),
   });
   return { ...report, violations: report.violations.map(describeViolation) };
@@ -137,7 +144,7 @@ describe("an agent on the link", () => {
       }
     };
     const tear = async () => {
-      for (let torn = 0; torn < 30; torn++) {
+      for (let torn = 0; torn < cases(30, 10); torn++) {
         await simulator.ready();
         // An end comes 300 ms after what it ends.
         await new Promise((resolve) => setTimeout(resolve, random() * 500));

@@ -16,9 +16,10 @@ export interface Stage {
   serve(xiaoyi: NonNullable<ServeOptions["xiaoyi"]>, talker?: Agent): Promise<DragomanServer>;
 }
 
-/** For scenarios with an agent that says what it is told. */
+/** For scenarios with an agent that says what it is told. What comes after an end is looked for in `link.test.ts`. */
 export function sceneOf(seed: number, patienceMs: number): ScenarioOptions {
-  return { clock: systemClock, random: seededRandom(seed), phrases: PHRASES, expected: (said) => said, patienceMs };
+  const random = seededRandom(seed);
+  return { clock: systemClock, random, phrases: PHRASES, expected: (said) => said, patienceMs, quietMs: 20 };
 }
 
 export function createStage(seed: number): Stage {

@@ -1,9 +1,10 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { run } from "../../../core/cli/run.ts";
 import { type Finished, finished, startCli, stopAll } from "../../../core/cli/testing/run-cli.ts";
-import { runInProcess } from "../../../core/cli/testing/run-in-process.ts";
+import { captureOutput, runInProcess } from "../../../core/cli/testing/run-in-process.ts";
 import { CloudAgent } from "../simulator/testing/cloud-agent.ts";
 import type { Flaw } from "../simulator/testing/reference-agent.ts";
 import { ReferenceAgent } from "../simulator/testing/reference-agent.ts";
@@ -13,9 +14,11 @@ const ENVIRONMENT = { XIAOYI_AGENT: AGENT.agentId, XIAOYI_AK: AGENT.accessKey, X
 
 let folder: string;
 beforeAll(async () => {
+  for (const [name, value] of Object.entries(ENVIRONMENT)) vi.stubEnv(name, value);
   folder = await mkdtemp(join(tmpdir(), "dragoman-simulate-"));
 });
 afterAll(async () => {
+  vi.unstubAllEnvs();
   stopAll();
   await rm(folder, { recursive: true, force: true });
 });
@@ -25,26 +28,30 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
-/** The platform as a process, and an agent that dials it once it says where it is. */
-async function simulate(args: readonly string[], input: string, ...flaws: readonly Flaw[]): Promise<Finished> {
-  const child = startCli(["simulate", "xiaoyi", "--port", "0", "--seed", "5", ...args], { environment: ENVIRONMENT });
-  const done = finished(child);
-  child.stdin.end(input);
-  const url = await new Promise<string>((resolve) => {
-    let talk = "";
-    child.stderr.on("data", (text: string) => {
-      talk += text;
-      const [found] = /ws:\S+/.exec(talk) ?? [];
-      if (found !== undefined) resolve(found);
-    });
-  });
+/** The platform, reading these lines from a file, and an agent that dials it once it says where it is. */
+async function simulate(args: readonly string[], lines: string, ...flaws: readonly Flaw[]): Promise<Finished> {
+  const script = join(folder, "script.txt");
+  await writeFile(script, lines);
+  const captured = captureOutput();
+  const input = args.includes("--scenario") ? [] : ["--script", script];
+  const done = run(["simulate", "xiaoyi", "--port", "0", "--seed", "5", ...input, ...args], captured.output);
+  const [url = ""] = await vi.waitUntil(() => /ws:\S+/.exec(captured.err), { interval: 5, timeout: 60_000 });
   const agent = new ReferenceAgent({ agent: AGENT, linkUrls: [url] }, ...flaws);
   closing.push(() => agent.stop());
-  return done;
+  return { code: await done, stdout: captured.out, stderr: captured.err };
+}
+
+/** The platform as a process, with lines from a pipe, and an agent with an address. */
+async function simulateCalling(lines: string): Promise<Finished & { readonly agent: CloudAgent }> {
+  const agent = await CloudAgent.start();
+  closing.push(() => agent.close());
+  const child = startCli(["simulate", "xiaoyi", "--port", "0", "--http", agent.url], { environment: ENVIRONMENT });
+  child.stdin.end(lines);
+  return { ...(await finished(child)), agent };
 }
 
 describe("dragoman simulate xiaoyi", () => {
-  test("is a phone for lines from a pipe", async () => {
+  test("is a phone for lines from a file", async () => {
     const lines = ["# a remark", "hello", "ask me", "yes", "/reopen", "/kick", "/clear", "again", "/quit", "unheard"];
     const { code, stderr, stdout } = await simulate([], `${lines.join("\n")}\n`);
     expect(stdout).toBe("hello\nReally?\n[input-required]\nyes\nyes\n[clear] cleared\nagain\n");
@@ -54,12 +61,11 @@ describe("dragoman simulate xiaoyi", () => {
     expect(stderr).not.toContain("Warning");
   });
 
-  test("says the same in JSON, from a file", async () => {
-    const script = join(folder, "script.txt");
+  test("says the same in JSON", async () => {
     const picture = join(folder, "photo.jpg");
     await writeFile(picture, "picture");
-    await writeFile(script, `hello\n/file ${picture} look\n/send slow ${"word ".repeat(50)}\n/pause 20ms\n/cancel\n`);
-    const { code, stdout } = await simulate(["--script", script, "-o", "json"], "");
+    const lines = `hello\n/file ${picture} look\n/send slow ${"word ".repeat(50)}\n/pause 20ms\n/cancel\n`;
+    const { code, stdout } = await simulate(["-o", "json"], lines);
     const records = stdout
       .trim()
       .split("\n")
@@ -88,7 +94,7 @@ describe("dragoman simulate xiaoyi", () => {
   });
 
   test("fails when an answer does not end, and says so in JSON", async () => {
-    const args = ["--timeout", "5s", "-o", "json"];
+    const args = ["--timeout", "1s", "-o", "json"];
     const { code, stdout } = await simulate(args, "hello\n", "leaves-answers-open");
     const records = stdout
       .trim()
@@ -103,7 +109,7 @@ describe("dragoman simulate xiaoyi", () => {
   });
 
   test("fails without an answer", async () => {
-    const { code, stderr, stdout } = await simulate(["--timeout", "5s"], "/freeze\nhello\n");
+    const { code, stderr, stdout } = await simulate(["--timeout", "1s"], "/freeze\nhello\n");
     expect(stdout).toContain("[failed]");
     expect(stderr).toContain("DRAGOMAN_ERR_UNANSWERED");
     expect(code).toBe(1);
@@ -133,9 +139,7 @@ describe("dragoman simulate xiaoyi", () => {
   });
 
   test("waits for an agent, but not for ever", async () => {
-    const child = startCli(["simulate", "xiaoyi", "--port", "0", "--timeout", "100ms"]);
-    child.stdin.end("hello\n");
-    const { code, stderr } = await finished(child);
+    const { code, stderr } = await runInProcess("simulate", "xiaoyi", "--port", "0", "--timeout", "100ms");
     expect(code).toBe(5);
     expect(stderr).toContain("The agent did not connect within 100ms.");
   });
@@ -147,12 +151,8 @@ describe("dragoman simulate xiaoyi", () => {
     expect(code).toBe(5);
   });
 
-  test("calls agents that have an address", async () => {
-    const agent = await CloudAgent.start();
-    closing.push(() => agent.close());
-    const child = startCli(["simulate", "xiaoyi", "--port", "0", "--http", agent.url], { environment: ENVIRONMENT });
-    child.stdin.end("hello\n/login\n/logout\n/clear\n");
-    const { code, stderr, stdout } = await finished(child);
+  test("calls agents that have an address, for lines from a pipe", async () => {
+    const { agent, code, stderr, stdout } = await simulateCalling("hello\n/login\n/logout\n/clear\n");
     expect(stdout).toBe("Hello there\n[login] bound\n[logout] done\n[clear] cleared\n");
     expect(stderr).toContain("ak: key-7");
     expect(agent.received[0]?.headers.accesskey).toBe("key-7");
@@ -160,11 +160,7 @@ describe("dragoman simulate xiaoyi", () => {
   });
 
   test("disturbs no connection where there is none", async () => {
-    const agent = await CloudAgent.start();
-    closing.push(() => agent.close());
-    const child = startCli(["simulate", "xiaoyi", "--port", "0", "--http", agent.url], { environment: ENVIRONMENT });
-    child.stdin.end("/kick\n");
-    const { code, stderr } = await finished(child);
+    const { code, stderr } = await simulateCalling("/kick\n");
     expect(stderr).toContain("/kick works only with agents that dial");
     expect(code).toBe(2);
   });

@@ -98,7 +98,7 @@ describe("any answer of an agent", () => {
         expect([task.id, task.contextId]).toEqual(["s&1", "s"]);
         expect(task.status.state).toMatch(/COMPLETED|FAILED|CANCELED|INPUT_REQUIRED/);
       }),
-      { numRuns: 500 },
+      { numRuns: cases(1_500) },
     );
   });
 
@@ -118,7 +118,7 @@ describe("any answer of an agent", () => {
         expect(others).toEqual([]);
         expect(artifact?.parts).toEqual([{ text: texts.join("") }]);
       }),
-      { numRuns: 500 },
+      { numRuns: cases(1_500) },
     );
   });
 });

@@ -6,6 +6,7 @@ import { EXTENSIONS } from "../../../../core/model/extensions.ts";
 import { TaskFold } from "../../../../core/model/fold.ts";
 import { textOf } from "../../../../core/model/message.ts";
 import type { Task } from "../../../../core/model/task.ts";
+import { cases } from "../../../../core/model/testing/exploring.ts";
 import { XIAOYI_EXTENSION } from "../metadata.ts";
 import { RENDER_MODES, Renderer } from "../render/renderer.ts";
 import { AnswerDecoder } from "./decode-answer.ts";
@@ -161,7 +162,7 @@ describe("the text of an answer", () => {
         expect(listener.texts).toEqual({ [first]: ends === "corrected" && tail.length > 0 ? `(${all})` : all });
         expect(listener.states).toEqual(["COMPLETED"]);
       }),
-      { numRuns: 500 },
+      { numRuns: cases(1_500) },
     );
   });
 
@@ -211,7 +212,7 @@ describe("the text of an answer", () => {
         expect(listener.answer.ended).toBe(true);
         expect(listener.task.status.state).toBe("TASK_STATE_COMPLETED");
       }),
-      { numRuns: 300 },
+      { numRuns: cases(1_000) },
     );
   });
 
@@ -418,7 +419,7 @@ describe("any frame", () => {
           }
         }
       }),
-      { numRuns: 500 },
+      { numRuns: cases(1_500) },
     );
   });
 });

@@ -80,7 +80,7 @@ describe("any frame", () => {
         const outcome = await promptly(about);
         if (!ProtocolError.is(outcome)) expect(outcome).toMatchObject({ task: { id: TASK } });
       }),
-      { numRuns: 300 },
+      { numRuns: cases(1_000) },
     );
   });
 });

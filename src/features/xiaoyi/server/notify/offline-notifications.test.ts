@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { agentOf, chunk, inputText, status } from "../../../../core/engine/testing/agents.ts";
-import { settle } from "../../../../core/engine/testing/fake-clock.ts";
+import { FakeClock, settle } from "../../../../core/engine/testing/fake-clock.ts";
 import { Harness } from "../../../../core/engine/testing/harness.ts";
 import { type CounterName, SILENT_LOG } from "../../../../core/model/ports.ts";
 import { createDeferred } from "../../../../core/wire/link.ts";
@@ -210,11 +210,12 @@ describe("a user who left", () => {
   });
 
   it("is not notified after a day", async () => {
-    const scene = await Scene.open();
+    const clock = new FakeClock();
+    const scene = await Scene.open({ clock });
     await scene.notifications.registerDevice(phone);
     const { id, left } = await scene.read("t");
     left();
-    await scene.harness.clock.advance(24 * 3_600_000);
+    await clock.advance(24 * 3_600_000);
     expect(scene.counted).toEqual([]);
     await scene.end();
     expect(scene.sent).toEqual([]);

@@ -1,10 +1,12 @@
 import { afterEach, describe, expect, test } from "vitest";
+import type { Clock } from "../../../../core/model/ports.ts";
+import { cases } from "../../../../core/model/testing/exploring.ts";
 import { systemClock } from "../../../../core/server/clock-and-ids.ts";
 import { seededRandom } from "../random.ts";
-import { createSimulator, type Simulator } from "../simulator.ts";
+import { createSimulator } from "../simulator.ts";
 import { CloudAgent } from "../testing/cloud-agent.ts";
 import { type Flaw, ReferenceAgent } from "../testing/reference-agent.ts";
-import { RULES } from "../violations.ts";
+import { isNote, RULES } from "../violations.ts";
 import { runScenario, SCENARIO_NAMES, type ScenarioName, type ScenarioOptions, type ScenarioReport } from "./index.ts";
 
 const SLOW = `slow ${"step ".repeat(100)}`;
@@ -25,38 +27,68 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
-/** Flaws that show by an answer that never comes: nobody waits for it as long as for one that is only late. */
-const STALLING: ReadonlySet<Flaw> = new Set([
-  "takes-replies-for-duplicates",
-  "loses-frames",
-  "stays-away",
-  "leaves-answers-open",
-]);
+/** The system's clock, but all that waits can be told that its time is over. */
+class SkippableClock implements Clock {
+  readonly #waiting = new Set<() => void>();
 
-async function stage(...flaws: readonly Flaw[]): Promise<Simulator> {
+  now(): number {
+    return systemClock.now();
+  }
+
+  after(milliseconds: number, run: () => void): () => void {
+    const stop = systemClock.after(milliseconds, () => wait());
+    const wait = (): void => {
+      stop();
+      if (this.#waiting.delete(wait)) run();
+    };
+    this.#waiting.add(wait);
+    return () => {
+      stop();
+      this.#waiting.delete(wait);
+    };
+  }
+
+  skip(): void {
+    for (const wait of [...this.#waiting]) wait();
+  }
+}
+
+/** What is sent before the agent leaves something out has arrived by then. */
+const ARRIVAL_MS = 100;
+
+/** A simulator with an agent, and a scene that waits no longer once the agent did something wrong. */
+async function stage(...flaws: readonly Flaw[]) {
+  const clock = new SkippableClock();
   const simulator = await createSimulator({ clock: systemClock, random: seededRandom(11) });
   const agent = new ReferenceAgent(simulator, ...flaws);
+  agent.onOmission = () => void systemClock.after(ARRIVAL_MS, () => clock.skip());
+  const stop = simulator.subscribe((event) => {
+    if (event.kind === "violation" && !isNote(event.violation)) clock.skip();
+  });
   closing.push(
+    stop,
     () => agent.stop(),
     () => simulator.close(),
   );
-  return simulator;
-}
-
-async function play(name: ScenarioName, ...flaws: readonly Flaw[]): Promise<ScenarioReport> {
-  return runScenario(name, await stage(...flaws), sceneFor(flaws));
-}
-
-function sceneFor(flaws: readonly Flaw[]): ScenarioOptions {
-  return {
-    clock: systemClock,
+  const scene: ScenarioOptions = {
+    clock,
     random: seededRandom(11),
     phrases,
     expected: (said) => said,
-    patienceMs: flaws.some((flaw) => STALLING.has(flaw)) ? 1_500 : 20_000,
-    // A wrong agent is heard as soon as it speaks; so this takes long only for those that are right.
-    quietMs: flaws.length === 0 ? 50 : 2_000,
+    // Frames that are lost leave no trace but the answer that never comes.
+    patienceMs: flaws.includes("loses-frames") ? 1_500 : 20_000,
+    // Only these speak after the end.
+    quietMs: flaws.some((flaw) => /answers-duplicates|message-ids/.test(flaw)) ? 20_000 : 50,
+    // What is wrong shows by chance.
+    disconnects: flaws.length === 0 ? cases(100, 20) : 100,
+    crowd: cases(1_000, 200),
   };
+  return { simulator, scene };
+}
+
+async function play(name: ScenarioName, ...flaws: readonly Flaw[]): Promise<ScenarioReport> {
+  const { scene, simulator } = await stage(...flaws);
+  return runScenario(name, simulator, scene);
 }
 
 describe("an agent that does everything right", () => {
@@ -118,10 +150,9 @@ describe("what no document demands", () => {
 });
 
 test("what one scenario leaves unfinished is no concern of the next", async () => {
-  const flaws = ["hides-questions"] as const;
-  const simulator = await stage(...flaws);
-  expect(await runScenario("question", simulator, sceneFor(flaws))).toMatchObject({ outcome: "failed" });
-  expect(await runScenario("normal", simulator, sceneFor(flaws))).toMatchObject({ outcome: "passed" });
+  const { scene, simulator } = await stage("hides-questions");
+  expect(await runScenario("question", simulator, scene)).toMatchObject({ outcome: "failed" });
+  expect(await runScenario("normal", simulator, scene)).toMatchObject({ outcome: "passed" });
 });
 
 test("what cannot be seen is not taken for right", async () => {

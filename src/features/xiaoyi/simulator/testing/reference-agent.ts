@@ -49,6 +49,8 @@ const PAUSE_MS = 300;
 export class ReferenceAgent {
   readonly #place: Place;
   readonly #flaws: ReadonlySet<Flaw>;
+  /** Called when it leaves out something that is waited for. */
+  onOmission = (): void => {};
   readonly #inFlight = new Set<string>();
   /** App session → conversation. */
   readonly #aliases = new Map<string, string>();
@@ -85,12 +87,16 @@ export class ReferenceAgent {
     socket.on("message", (data) => this.#receive(parseObject(data.toString()) ?? {}));
     socket.on("error", () => {});
     socket.on("close", () => {
-      if (!this.#stopped && !this.#flaws.has("stays-away")) this.#dial();
+      if (this.#flaws.has("stays-away")) this.onOmission();
+      else if (!this.#stopped) this.#dial();
     });
   }
 
   #receive(frame: Fields): void {
-    if (frame.msgDetail !== undefined && this.#flaws.has("ignores-envelopes")) return;
+    if (frame.msgDetail !== undefined && this.#flaws.has("ignores-envelopes")) {
+      this.onOmission();
+      return;
+    }
     const request = typeof frame.msgDetail === "string" ? (parseObject(frame.msgDetail) ?? {}) : frame;
     const params = fieldsOf(request.params);
     const method = String(request.method ?? request.action);
@@ -115,6 +121,7 @@ export class ReferenceAgent {
       ? (textOf(fieldsOf(message).messageId) ?? `unknown ${++this.#artifacts}`)
       : `${conversation} ${String(taskId)} ${content}`;
     const isDuplicate = this.#inFlight.has(key);
+    if (isDuplicate && this.#flaws.has("takes-replies-for-duplicates")) this.onOmission();
     if (isDuplicate && !this.#flaws.has("answers-duplicates")) return;
     this.#inFlight.add(key);
     const older = this.#turns.get(conversation);
@@ -147,6 +154,7 @@ export class ReferenceAgent {
     }
     if (text.length > 200 && !this.#flaws.has("hurries")) await pause(PAUSE_MS);
     this.#respond(turn, status("completed", { final: !this.#flaws.has("leaves-answers-open") }));
+    if (this.#flaws.has("leaves-answers-open")) this.onOmission();
   }
 
   /** The text to answer with: the received one, or for `recall` the one before it. */
