@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { LEGACY_LOSSES } from "../../src/core/dialects/shared/legacy/losses.ts";
 import type { Loss, LossRule } from "../../src/core/model/loss.ts";
 import type { Part } from "../../src/core/model/message.ts";
-import { LOSSES as XIAOYI } from "../../src/features/xiaoyi/codec/http-losses.ts";
+import { HTTP_LOSSES as XIAOYI } from "../../src/features/xiaoyi/codec/losses.ts";
 import { phoneText } from "../../src/features/xiaoyi/codec/phone-texts.ts";
 import type { Observed, Seen, SeenArtifact } from "./scenarios.ts";
 

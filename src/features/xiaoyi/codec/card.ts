@@ -2,7 +2,9 @@ import type { AgentCard } from "../../../core/model/card.ts";
 
 /** The version in the response to `initialize`. */
 export const VERSION = "1.0";
-export const DIALECT_NAME = "xiaoyi-http";
+/** Stored with every task that is created in the dialect, so these names must never change. */
+export const HTTP_DIALECT = "xiaoyi-http";
+export const LINK_DIALECT = "xiaoyi-link";
 /** The name in lists of interfaces; no specification defines one. */
 export const BINDING = "urn:dragoman:binding:xiaoyi-http";
 export const MESSAGE_PATH = "agent/message";

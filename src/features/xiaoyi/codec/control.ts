@@ -1,6 +1,6 @@
 /** Methods in all their spellings, and the targets of those that control a conversation. */
 
-import { isObject } from "../../../core/model/json.ts";
+import { type Fields, fieldsOf } from "../../../core/model/json.ts";
 
 type Method = "message" | "cancel" | "clear" | "initialize" | "initialized" | "authorize" | "deauthorize";
 
@@ -22,8 +22,6 @@ export function methodOf(word: unknown): Method | undefined {
   return METHODS.get(word);
 }
 
-type Envelope = Readonly<Record<string, unknown>>;
-
 /** The target of a cancel or clear request: most have no params and name the session beside the method. */
 export interface ControlTarget {
   /** Candidates for the session id, most likely first. */
@@ -32,8 +30,8 @@ export interface ControlTarget {
   readonly taskIds: readonly string[];
 }
 
-export function decodeControl(envelope: Envelope): ControlTarget {
-  const params = isObject(envelope.params) ? envelope.params : {};
+export function decodeControl(envelope: Fields): ControlTarget {
+  const params = fieldsOf(envelope.params);
   return {
     sessionIds: distinctStrings([
       params.sessionId,

@@ -164,7 +164,7 @@ describe("what is not a message", () => {
 
   it("has the session of its envelope where it names none", () => {
     const params = { id: "t", message: { parts: [{ text: "a" }] } };
-    const { value } = decodeMessageParams(params, {}, toolsOf().ids, { sessionId: "outer" });
+    const { value } = decodeMessageParams(params, {}, toolsOf().ids, "outer");
     expect(value).toMatchObject({ sessionId: "outer", message: { contextId: "outer" } });
   });
 

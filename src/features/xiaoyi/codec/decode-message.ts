@@ -3,7 +3,7 @@
 import type { CodecTools } from "../../../core/dialects/contract.ts";
 import { type Members, readRequest } from "../../../core/dialects/shared/json-members.ts";
 import type { ReadOptions } from "../../../core/dialects/shared/proto/json-reading.ts";
-import { isObject, type JsonObject, type JsonValue } from "../../../core/model/json.ts";
+import { isObject, type JsonObject, type JsonValue, omitUndefined } from "../../../core/model/json.ts";
 import type { Lossy } from "../../../core/model/loss.ts";
 import { isDataPart, type Message, type Part } from "../../../core/model/message.ts";
 import { nonEmptyString } from "./control.ts";
@@ -51,24 +51,19 @@ export interface DecodedMessage {
   readonly pushId: string | undefined;
 }
 
-interface MessageDefaults {
-  /** Used if the params name no session. */
-  readonly sessionId?: string | undefined;
-}
-
-/** Throws INVALID_PARAMS if the params are not a message. */
+/** Throws INVALID_PARAMS if the params are not a message. `fallback`: the session, if the params name none. */
 export function decodeMessageParams(
   params: unknown,
   options: ReadOptions,
   ids: CodecTools["ids"],
-  defaults: MessageDefaults = {},
+  fallback?: string,
 ): Lossy<DecodedMessage> {
-  return readRequest(params, { root: "params", ...options }, (members) => decodeParams(members, ids, defaults));
+  return readRequest(params, { root: "params", ...options }, (members) => decodeParams(members, ids, fallback));
 }
 
-function decodeParams(members: Members, ids: CodecTools["ids"], defaults: MessageDefaults): DecodedMessage {
+function decodeParams(members: Members, ids: CodecTools["ids"], fallback: string | undefined): DecodedMessage {
   const taskId = members.requiredText("id");
-  const sessionId = members.text("sessionId") ?? defaults.sessionId ?? members.requiredText("sessionId");
+  const sessionId = members.text("sessionId") ?? fallback ?? members.requiredText("sessionId");
   const loginSessionId = members.text("agentLoginSessionId");
   const decoded = members.requiredObject("message", decodeMessage);
   const { events, isTurn, parts, variables } = sortParts(decoded.parts, variablesBeside(members));
@@ -105,17 +100,10 @@ function variablesBeside(members: Members): JsonObject {
   return isObject(data) && isObject(data.variables) ? data.variables : {};
 }
 
-interface SortedParts {
-  readonly parts: readonly Part[];
-  readonly variables: JsonObject;
-  readonly events: readonly DeviceEvent[];
-  readonly isTurn: boolean;
-}
-
 const EMPTY_PARTS: readonly Part[] = [{ text: "" }];
 
 /** Variables are not part of the message's content; events are, for an agent that asked for them. */
-function sortParts(all: readonly Part[], beside: JsonObject): SortedParts {
+function sortParts(all: readonly Part[], beside: JsonObject) {
   const parts: Part[] = [];
   const events: DeviceEvent[] = [];
   let variables = beside;
@@ -159,10 +147,7 @@ function toMetadata(variables: JsonObject, loginSessionId: string | undefined): 
   const shown = withoutPushId(variables);
   const hasVariables = Object.keys(shown).length > 0;
   if (!hasVariables && loginSessionId === undefined) return undefined;
-  return {
-    ...(hasVariables ? { variables: shown } : undefined),
-    ...(loginSessionId === undefined ? undefined : { agentLoginSessionId: loginSessionId }),
-  };
+  return omitUndefined({ variables: hasVariables ? shown : undefined, agentLoginSessionId: loginSessionId });
 }
 
 function withoutPushId(variables: JsonObject): JsonObject {

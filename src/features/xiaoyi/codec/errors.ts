@@ -2,6 +2,7 @@
 
 import { peerErrorMessage } from "../../../core/dialects/shared/errors.ts";
 import { type ErrorCode, ProtocolError } from "../../../core/model/errors.ts";
+import type { Fields } from "../../../core/model/json.ts";
 import type { FrameError } from "./frames.ts";
 
 /** Platform codes in addition to those of JSON-RPC. */
@@ -58,14 +59,12 @@ const CODE_OF_NUMBER: ReadonlyMap<number, ErrorCode> = new Map<number, ErrorCode
   [-32000, "UNAVAILABLE"],
 ]);
 
-type ErrorMembers = Readonly<Record<string, unknown>>;
-
 /** Codes are numbers or numeric strings; 0, beside a result, means success. */
-export function isSuccess({ code }: ErrorMembers): boolean {
+export function isSuccess({ code }: Fields): boolean {
   return code === 0 || code === "0";
 }
 
-export function decodeError(error: ErrorMembers, status = 0): ProtocolError {
+export function decodeError(error: Fields, status = 0): ProtocolError {
   const known = CODE_OF_NUMBER.get(Number(error.code)) ?? "INTERNAL_ERROR";
   return new ProtocolError(known, peerErrorMessage(error, status), { metadata: { code: String(error.code) } });
 }

@@ -7,8 +7,8 @@ import { isObject, type JsonObject, type Writable } from "../../../core/model/js
 import { type Loss, toLoss } from "../../../core/model/loss.ts";
 import { mediaTypeOfExtension } from "../../../core/model/media-types.ts";
 import { isDataPart, isRawPart, isTextPart, type Part } from "../../../core/model/message.ts";
-import { LOSSES } from "./abilities.ts";
 import type { PartWire } from "./frames.ts";
+import { LOSSES } from "./losses.ts";
 import {
   fallbackTextOf,
   fileIdOf,

@@ -13,7 +13,7 @@ import { cases } from "../../../core/model/testing/exploring.ts";
 import { httpCalling } from "./call/call-http.ts";
 import { decodeMessageParams } from "./decode-message.ts";
 import { toResponse } from "./frames.ts";
-import { LOSSES } from "./http-losses.ts";
+import { HTTP_LOSSES as LOSSES } from "./losses.ts";
 import { RENDER_MODES, Renderer, type RenderMode } from "./render/renderer.ts";
 
 const TARGET = { url: "https://x.example", tenant: undefined, headers: {}, extensions: [] };

@@ -2,6 +2,7 @@
 
 import type { AgentService } from "../../../core/dialects/contract.ts";
 import { createFrame } from "../../../core/dialects/shared/responses.ts";
+import { sleep } from "../../../core/model/backoff.ts";
 import { ProtocolError } from "../../../core/model/errors.ts";
 import type { StreamEvent } from "../../../core/model/event.ts";
 import { omitUndefined } from "../../../core/model/json.ts";
@@ -39,12 +40,6 @@ export function withoutEarlierArtifacts(event: StreamEvent): StreamEvent {
 const POLL_MS = 50;
 const MAX_POLL_MS = 1_000;
 
-interface OpenedTask {
-  readonly frames: FrameStream;
-  /** Whether the task has the requested id. */
-  readonly hasChosenId: boolean;
-}
-
 export class AgentTasks {
   readonly #service: AgentService;
   readonly #call: CallContext;
@@ -67,9 +62,13 @@ export class AgentTasks {
 
   /**
    * Sends a message to the task with this id, or to a new task with this id. If the id belongs to a task that has ended
-   * or has another owner, it cannot be reused and the new task gets an id of its own.
+   * or has another owner, it cannot be reused and the new task gets an id of its own: `hasChosenId` is false.
    */
-  async open(message: Message, id: string, replyTo?: ReplyTo): Promise<OpenedTask> {
+  async open(
+    message: Message,
+    id: string,
+    replyTo?: ReplyTo,
+  ): Promise<{ readonly frames: FrameStream; readonly hasChosenId: boolean }> {
     const input = { message, alwaysTask: true, ...omitUndefined({ replyTo }) };
     try {
       return { frames: await this.#send({ ...input, chosenId: id }), hasChosenId: true };
@@ -136,9 +135,7 @@ export class AgentTasks {
     if (isRunning(begun)) yield [toFrame({ task: first })];
     let task = begun;
     for (let wait = POLL_MS; isRunning(task); wait = Math.min(2 * wait, MAX_POLL_MS)) {
-      await new Promise<void>((resolve) => {
-        this.#clock.after(wait, resolve);
-      });
+      await sleep(this.#clock, wait);
       // Gives the consumer a chance to return if the caller has disconnected.
       yield NO_FRAMES;
       task = await this.dispatch({ kind: "get", id: begun.id });

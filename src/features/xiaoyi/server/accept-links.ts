@@ -6,7 +6,7 @@ import type { LogFields } from "../../../core/model/ports.ts";
 import type { Link } from "../../../core/wire/link.ts";
 import { nonEmptyString } from "../codec/control.ts";
 import { SIGNATURE_WINDOW_MS, type SignatureVerdict, secretsEqual, verifySignature } from "../codec/signature.ts";
-import { linkCalling } from "../runtime/link/index.ts";
+import { linkCalling } from "../runtime/link/call/call-link.ts";
 import { DIAL_IN_CARRIER, type DialIn, type DialInCredentials } from "./dial-in-agent.ts";
 import { OfferedFiles } from "./files/offered-files.ts";
 
@@ -19,7 +19,7 @@ const CONNECT_MS = 10_000;
  * that it happens again: two processes with the same credentials would otherwise disconnect each other without end.
  */
 const REPLACED_MS = { baseMs: 5_000, capMs: 60_000 };
-/** Limits what an unauthenticated peer can write to the log. */
+/** Limits what an unauthenticated agent can write to the log. */
 const MAX_LOGGED_ID_LENGTH = 64;
 
 interface DialInEndpoint {

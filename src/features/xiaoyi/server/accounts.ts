@@ -9,7 +9,7 @@ import { isObject, type JsonObject, type JsonValue, omitUndefined } from "../../
 import { CarrierError, type Exchanger } from "../../../core/wire/exchange.ts";
 import { JsonParseError, parseJson } from "../../../core/wire/parse-json.ts";
 import { type Language, phoneText } from "../codec/phone-texts.ts";
-import type { Bindings } from "../runtime/http/index.ts";
+import type { Bindings } from "../runtime/http/options.ts";
 import { parseRecord, SPACES } from "./record-map.ts";
 import { createTrustedExchanger, isSafeUrl } from "./trusted-exchanger.ts";
 

@@ -2,7 +2,7 @@
 import type { AgentDefinition } from "../../../core/agents/define.ts";
 import type { Agent } from "../../../core/engine/agent.ts";
 import { createPeerAgent } from "../../../core/server/carriers/peer-agent.ts";
-import { LINK_PEER_CAN } from "../runtime/link/index.ts";
+import { LINK_AGENT_CAN } from "../runtime/link/call/call-link.ts";
 
 /** Each pair is complete or absent; at least one is present. */
 export interface DialInCredentials {
@@ -50,7 +50,7 @@ export function createDialInAgent(options: DialInAgentOptions): DialInAgent {
     ...definition,
     carrier: DIAL_IN_CARRIER,
     peer: agentId,
-    can: LINK_PEER_CAN,
+    can: LINK_AGENT_CAN,
   });
   return { ...agent, [DIAL_IN]: { credentials, patienceMs } };
 }

@@ -3,8 +3,8 @@
 import { isIP } from "node:net";
 import { canParseUrl } from "../../../core/model/url.ts";
 import type { TlsVerifyOptions } from "../../../core/wire/tls.ts";
+import { LINK_DIALECT } from "../codec/card.ts";
 import { signedHeaders } from "../codec/signature.ts";
-import { DIALECT_NAME } from "../runtime/link/index.ts";
 import { isLocalUrl } from "./trusted-exchanger.ts";
 
 export const XIAOYI_LINK_URL = "wss://hag.cloud.huawei.com/openclaw/v1/ws/link";
@@ -41,7 +41,7 @@ interface LinkServer {
 
 /** The name of the carrier of one entry: the route of its answers. An agent may have links to several platforms. */
 export function linkRoute(entry: DialledEntry, entries: readonly DialledEntry[]): string {
-  const name = `${DIALECT_NAME}:${entry.agentId}`;
+  const name = `${LINK_DIALECT}:${entry.agentId}`;
   const first = entries.find(({ agentId }) => agentId === entry.agentId);
   return first === entry ? name : `${name}@${new URL(linkServersOf(entry)[0].url).host}`;
 }

@@ -10,9 +10,8 @@ import { isObject, type JsonValue } from "../../../core/model/json.ts";
 import type { Dispatcher, ReplyTo } from "../../../core/model/operation.ts";
 import type { Clock, Log } from "../../../core/model/ports.ts";
 import type { Task } from "../../../core/model/task.ts";
+import { HTTP_DIALECT, LINK_DIALECT } from "../codec/card.ts";
 import { xiaoyiMetadata } from "../codec/metadata.ts";
-import { DIALECT_NAME as HTTP_NAME } from "../runtime/http/index.ts";
-import { DIALECT_NAME as LINK_NAME } from "../runtime/link/index.ts";
 import { toReplyAddress } from "../runtime/link/owed-replies.ts";
 import { ANSWER_DELIVERY } from "../runtime/ports.ts";
 import { linkRoute } from "./link-servers.ts";
@@ -140,7 +139,7 @@ function putReply(
 async function importUnanswered(key: string, value: JsonValue, context: MigrationContext): Promise<void> {
   const { clock, defaultOwner, host, http, links } = context;
   const [[dialect = "", name = "", owner = ""], taskId] = scopedKey(key);
-  if (dialect === HTTP_NAME) {
+  if (dialect === HTTP_DIALECT) {
     const isOwn = (entry: (typeof http)[number]) =>
       entry.agent === name && (entry.owner ?? defaultOwner(name)) === owner && entry.push !== undefined;
     const apiId = http.find(isOwn)?.push?.apiId;
@@ -160,7 +159,7 @@ async function importUnanswered(key: string, value: JsonValue, context: Migratio
 }
 
 async function findTask({ agents }: MigrationContext["host"], agent: string, owner: string, id: string) {
-  const call = { caller: { owner, authenticated: true }, tenant: "", extensions: [], dialect: LINK_NAME };
+  const call = { caller: { owner, authenticated: true }, tenant: "", extensions: [], dialect: LINK_DIALECT };
   try {
     return await agents.get(agent)?.dispatch({ kind: "get", id, historyLength: HISTORY_LENGTH }, call);
   } catch (error) {

@@ -7,8 +7,9 @@ import { omitUndefined } from "../../../core/model/json.ts";
 import { NORMAL_CLOSURE } from "../../../core/wire/connection.ts";
 import type { Link } from "../../../core/wire/link.ts";
 import { dialWebSocket } from "../../../core/wire/websocket-dial.ts";
+import { LINK_DIALECT } from "../codec/card.ts";
 import { DEFAULT_LANGUAGE } from "../codec/phone-texts.ts";
-import { DIALECT_NAME, LinkAgent } from "../runtime/link/index.ts";
+import { LinkAgent } from "../runtime/link/bind-link.ts";
 import { createFileUploads } from "../runtime/upload.ts";
 import { checkDuplicateLinks, dialHeaders, linkRoute, linkServersOf } from "./link-servers.ts";
 import type { XiaoyiLinkOptions } from "./open-xiaoyi.ts";
@@ -53,7 +54,7 @@ async function openLink(entry: XiaoyiLinkOptions, route: string, context: Xiaoyi
     servers: [main.name, ...others.map((server) => server.name)],
     replies: {
       route,
-      put: ({ record, scope }, reply) => host.replies.put(scope, record.taskId, { ...reply, dialect: DIALECT_NAME }),
+      put: ({ record, scope }, reply) => host.replies.put(scope, record.taskId, { ...reply, dialect: LINK_DIALECT }),
     },
     context: { caller, service, ids: host.ids, limits: host.limits, report: host.report },
     admit: () => host.context(name, caller),
@@ -65,7 +66,7 @@ async function openLink(entry: XiaoyiLinkOptions, route: string, context: Xiaoyi
     intake: phones.intake,
     cleared: createRecordMap(() => host.records, SPACES.linkContexts(agentId), log),
     // The platform does not identify users here: all callers of the agent are its owner.
-    notifications: phones.notificationsFor({ ...entry, dialect: DIALECT_NAME, owner, language, devices: "all" }),
+    notifications: phones.notificationsFor({ ...entry, dialect: LINK_DIALECT, owner, language, devices: "all" }),
     times: omitUndefined({ heartbeatMs }),
     prepare:
       uid === undefined || apiKey === undefined

@@ -8,10 +8,13 @@ import type { JsonObject } from "../../../core/model/json.ts";
 import type { Log } from "../../../core/model/ports.ts";
 import { defaultOwner } from "../../../core/server/access/default-owner.ts";
 import type { ServeOptions } from "../../../core/server/options.ts";
+import { xiaoyiHttp } from "../codec/call/call-http.ts";
+import { HTTP_DIALECT } from "../codec/card.ts";
 import { DEFAULT_LANGUAGE, type Language } from "../codec/phone-texts.ts";
 import type { RenderMode } from "../codec/render/renderer.ts";
-import { type Access, createXiaoyiHttp, DIALECT_NAME, type Entry } from "../runtime/http/index.ts";
-import { xiaoyiLink } from "../runtime/link/index.ts";
+import { createHttpServing } from "../runtime/http/bind-http.ts";
+import type { Access, Entry } from "../runtime/http/options.ts";
+import { xiaoyiLink } from "../runtime/link/call/call-link.ts";
 import { createFileUploads, type UploadAccount } from "../runtime/upload.ts";
 import { type AccountServer, createAccountExchange, createBindings } from "./accounts.ts";
 import { dialInsOf } from "./dial-in-agent.ts";
@@ -98,7 +101,7 @@ function createHttpEntry(
 ): Entry {
   const { account, agent, ak, language = DEFAULT_LANGUAGE, owner = defaultOwner(agent), push, sk, upload } = options;
   const exchange = typeof account === "object" ? createAccountExchange(account, language) : account;
-  const notified = { dialect: DIALECT_NAME, agent, owner, language, push, ak, sk } as const;
+  const notified = { dialect: HTTP_DIALECT, agent, owner, language, push, ak, sk } as const;
   return {
     access: accessOf(options),
     owner,
@@ -151,7 +154,7 @@ export function createXiaoyi(tools: DialectTools, options: XiaoyiServeOptions): 
     const created = createHttpEntry(entry, { records: () => host().records, defaultOwner: owners, phones, log });
     entries.set(agent, [...(entries.get(agent) ?? []), created]);
   }
-  const xiaoyiHttp = createXiaoyiHttp({ clock, log }, { entriesFor: (agent) => entries.get(agent) ?? [] });
+  const serving = { http: createHttpServing({ clock, log, entriesFor: (agent) => entries.get(agent) ?? [] }) };
 
   // The code for dialling and accepting links is loaded only if it is used.
   async function carriers(host: CarrierHost): Promise<readonly Carrier[]> {
@@ -173,7 +176,10 @@ export function createXiaoyi(tools: DialectTools, options: XiaoyiServeOptions): 
     return [...all, ...(await phones.start())];
   }
 
-  return [xiaoyiHttp, { ...xiaoyiLink, serving: { carriers, close: () => phones.stop() } }];
+  return [
+    { ...xiaoyiHttp, serving },
+    { ...xiaoyiLink, serving: { carriers, close: () => phones.stop() } },
+  ];
 }
 
 function storeLocation({ baseDirectory = process.cwd(), store }: Pick<XiaoyiServeOptions, "baseDirectory" | "store">) {

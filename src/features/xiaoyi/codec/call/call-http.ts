@@ -2,6 +2,7 @@
 
 import type {
   BufferedResponse,
+  CallableDialect,
   CallTarget,
   ExchangeCalling,
   SessionCalling,
@@ -17,9 +18,9 @@ import type { Operation, OperationKind, Outcomes, StreamFrame } from "../../../.
 import type { Task } from "../../../../core/model/task.ts";
 import type { ExchangeCall } from "../../../../core/wire/exchange.ts";
 import { createSseParser } from "../../../../core/wire/sse.ts";
-import { BINDING, MESSAGE_PATH, SESSION_HEADER, VERSION } from "../card.ts";
+import { BINDING, cardOf, HTTP_DIALECT, MESSAGE_PATH, SESSION_HEADER, VERSION } from "../card.ts";
 import { decodeError, isSuccess, PLATFORM_CODES } from "../errors.ts";
-import { LOSSES } from "../http-losses.ts";
+import { can, HTTP_LOSSES as LOSSES } from "../losses.ts";
 import { xiaoyiMetadata } from "../metadata.ts";
 import { signTimestamp } from "../signature.ts";
 import { AnswerDecoder } from "./decode-answer.ts";
@@ -155,6 +156,15 @@ export const httpCalling: ExchangeCalling = {
       end: () => answer.settle().map(toFrame),
     };
   },
+};
+
+/** Huawei's assistant Xiaoyi, calling over HTTP. No card is published for it: the URL is entered in its console. */
+export const xiaoyiHttp: CallableDialect = {
+  name: HTTP_DIALECT,
+  can,
+  losses: Object.values(LOSSES),
+  calling: [httpCalling],
+  cardOf,
 };
 
 /** A task has the id that we chose for it, whatever id the agent uses. */

@@ -10,8 +10,8 @@ import { isObject } from "../../../../core/model/json.ts";
 import type { Lossy } from "../../../../core/model/loss.ts";
 import { isTextPart, type Part, type TextPart } from "../../../../core/model/message.ts";
 import type { TaskState } from "../../../../core/model/task.ts";
-import { LOSSES } from "../abilities.ts";
 import { decodeError, isSuccess, PLATFORM_CODES } from "../errors.ts";
+import { LOSSES } from "../losses.ts";
 import { reasoningOf, xiaoyiMetadata } from "../metadata.ts";
 import { decodePart, hasKnownContent } from "../parts.ts";
 

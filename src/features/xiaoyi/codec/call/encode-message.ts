@@ -7,8 +7,8 @@ import { type Loss, toLoss } from "../../../../core/model/loss.ts";
 import type { Message } from "../../../../core/model/message.ts";
 import type { SendInput } from "../../../../core/model/operation.ts";
 import type { Task } from "../../../../core/model/task.ts";
-import { LOSSES } from "../abilities.ts";
 import type { FileWire, PartWire } from "../frames.ts";
+import { LOSSES } from "../losses.ts";
 import { XIAOYI_EXTENSION, xiaoyiMetadata } from "../metadata.ts";
 import { encodeParts } from "../parts.ts";
 

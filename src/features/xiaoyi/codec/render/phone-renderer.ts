@@ -2,7 +2,6 @@
 
 import { type Loss, toLoss } from "../../../../core/model/loss.ts";
 import { type DataPart, isDataPart, isRawPart, isTextPart, type Part } from "../../../../core/model/message.ts";
-import { LOSSES } from "../abilities.ts";
 import {
   type ArtifactChunk,
   artifactFrame,
@@ -18,6 +17,7 @@ import {
   type StateName,
   statusFrame,
 } from "../frames.ts";
+import { LOSSES } from "../losses.ts";
 import { fileIdOf, isLocalFile, isShowable, reasoningOf, showableDataOf } from "../metadata.ts";
 import { encodePart, loseMetadata, loseNames } from "../parts.ts";
 import { type Attachments, ShownAttachments, ShownText, type TextStep } from "./phone-screen.ts";

@@ -10,7 +10,6 @@ import { isObject, type JsonValue } from "../../../../core/model/json.ts";
 import { type Loss, toLoss } from "../../../../core/model/loss.ts";
 import { isDataPart, type Part } from "../../../../core/model/message.ts";
 import type { TaskStatus } from "../../../../core/model/task.ts";
-import { LOSSES } from "../abilities.ts";
 import { PLATFORM_CODES, toFrameError } from "../errors.ts";
 import {
   type ArtifactChunk,
@@ -24,6 +23,7 @@ import {
   SUCCESS,
   statusFrame,
 } from "../frames.ts";
+import { LOSSES } from "../losses.ts";
 import { showableDataOf } from "../metadata.ts";
 import { errorText, type Language, phoneText, translateStatus } from "../phone-texts.ts";
 import { PhoneRenderer } from "./phone-renderer.ts";

@@ -1,7 +1,6 @@
 /** Renders frames as documented: statuses with their messages, artifacts in chunks under their own ids. */
 
 import { toLoss } from "../../../../core/model/loss.ts";
-import { LOSSES } from "../abilities.ts";
 import {
   type ArtifactChunk,
   artifactFrame,
@@ -18,6 +17,7 @@ import {
   splitText,
   statusFrame,
 } from "../frames.ts";
+import { LOSSES } from "../losses.ts";
 import { encodeParts } from "../parts.ts";
 
 /** Closes an artifact whose content has all been sent. */

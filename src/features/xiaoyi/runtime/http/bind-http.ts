@@ -8,7 +8,7 @@ import { errorHeaders, toPublicError } from "../../../../core/dialects/shared/er
 import { httpStatusOf } from "../../../../core/dialects/shared/http/json-rpc.ts";
 import { isJson, requireMediaType } from "../../../../core/dialects/shared/http/requests.ts";
 import { ProtocolError } from "../../../../core/model/errors.ts";
-import { isObject } from "../../../../core/model/json.ts";
+import { type Fields, fieldsOf } from "../../../../core/model/json.ts";
 import type { CallContext, ReplyTo } from "../../../../core/model/operation.ts";
 import type { Clock, Log } from "../../../../core/model/ports.ts";
 import {
@@ -20,7 +20,7 @@ import {
 } from "../../../../core/wire/exchange.ts";
 import { type JsonRpcId, type JsonRpcRequest, PARSE_ERROR, parseJsonRpc } from "../../../../core/wire/json-rpc.ts";
 import { decodeUtf8, parseJson } from "../../../../core/wire/parse-json.ts";
-import { DIALECT_NAME, MESSAGE_PATH, TOKEN_PATH, VERSION } from "../../codec/card.ts";
+import { HTTP_DIALECT, MESSAGE_PATH, TOKEN_PATH, VERSION } from "../../codec/card.ts";
 import { decodeControl, methodOf, toCancelResult, toClearResult } from "../../codec/control.ts";
 import { type DecodedMessage, decodeMessageParams, tappedNotificationId } from "../../codec/decode-message.ts";
 import { toFrameError } from "../../codec/errors.ts";
@@ -29,7 +29,6 @@ import { errorText, isRequestError } from "../../codec/phone-texts.ts";
 import { AgentTasks } from "../agent-tasks.ts";
 import { NO_INTAKE } from "../ports.ts";
 import { AccessDenied, type Authentication, authenticate, issueToken, RefusalLog, sessionScope } from "./access.ts";
-import { Conversation } from "./conversation.ts";
 import {
   answerTokenRequest,
   authorize,
@@ -40,16 +39,16 @@ import {
   withAccount,
 } from "./login.ts";
 import type { Entry } from "./options.ts";
+import { cancelTask, clearSession, type SessionContext, sendMessage } from "./session-tasks.ts";
 import { respondImmediately, streamReply, tapAnswerReply } from "./stream.ts";
 
-export interface XiaoyiHttpOptions {
-  /** The agent's connections to the platform; an agent without entries has no such endpoint. */
+export function createHttpServing(options: {
+  /** How an agent is connected to the platform; one without entries has no such endpoint. */
   readonly entriesFor: (agent: string) => readonly Entry[];
   readonly clock: Clock;
   readonly log: Log;
-}
-
-export function createHttpServing({ clock, entriesFor, log }: XiaoyiHttpOptions): readonly SelfAdmittingHttpServing[] {
+}): readonly SelfAdmittingHttpServing[] {
+  const { clock, entriesFor, log } = options;
   const refusals = new RefusalLog(log);
   const refuseHere: SelfAdmittingHttpServing["refuse"] = (error, _exchange, status) => {
     // Without a status, the error was already logged with its agent.
@@ -188,12 +187,15 @@ async function answer(platform: PlatformRequest, request: JsonRpcRequest): Promi
       return answerMessage(platform, request);
     case "cancel": {
       const target = decodeControl(envelopeOf(platform));
-      const { id: taskId, state } = await conversationOf(platform).cancel(target, id);
+      const { id: taskId, state } = await cancelTask(sessionContextOf(platform), target, id);
       if (state === "unknown") refusals.warn(context.service.name, "nothing-to-cancel", NOTHING_TO_CANCEL_HINT);
       return resultReply(id, toCancelResult(taskId ?? target.taskIds[0] ?? String(id), state));
     }
     case "clear":
-      return resultReply(id, toClearResult(await conversationOf(platform).clear(decodeControl(envelopeOf(platform)))));
+      return resultReply(
+        id,
+        toClearResult(await clearSession(sessionContextOf(platform), decodeControl(envelopeOf(platform)))),
+      );
     case "authorize":
       return resultReply(id, await authorize(params, entry, context.ids));
     case "deauthorize":
@@ -238,23 +240,22 @@ async function answerMessage(platform: PlatformRequest, { id, params }: JsonRpcR
 async function send(platform: PlatformRequest, decoded: DecodedMessage, replyTo: ReplyTo | undefined) {
   const { intake = NO_INTAKE, language } = platform.entry;
   const message = await withAccount(decoded, platform.entry);
-  const conversation = conversationOf(platform);
-  if (!intake.hasFiles(message)) return conversation.send(decoded, message, replyTo);
+  const context = sessionContextOf(platform);
+  if (!intake.hasFiles(message)) return sendMessage(context, decoded, message, replyTo);
   return respondImmediately(
-    intake.download(message, language).then((readable) => conversation.send(decoded, readable, replyTo)),
+    intake.download(message, language).then((readable) => sendMessage(context, decoded, readable, replyTo)),
   );
 }
 
-function conversationOf({ caller, clock, context, entry }: PlatformRequest): Conversation {
-  const call: CallContext = { caller, tenant: "", extensions: [], dialect: DIALECT_NAME };
+function sessionContextOf({ caller, clock, context, entry }: PlatformRequest): SessionContext {
+  const call: CallContext = { caller, tenant: "", extensions: [], dialect: HTTP_DIALECT };
   const tasks = new AgentTasks(context.service, call, clock);
-  return new Conversation({ tasks, cleared: entry.cleared, newContext: context.ids.context });
+  return { tasks, cleared: entry.cleared, newContext: context.ids.context };
 }
 
 /** Includes members that are not part of JSON-RPC: most requests name their session beside the method. */
-function envelopeOf({ context, exchange }: PlatformRequest): Readonly<Record<string, unknown>> {
-  const value = parseJson(decodeUtf8(exchange.body), context.limits);
-  return isObject(value) ? value : {};
+function envelopeOf({ context, exchange }: PlatformRequest): Fields {
+  return fieldsOf(parseJson(decodeUtf8(exchange.body), context.limits));
 }
 
 const NOTHING_TO_CANCEL_HINT = "No task of that id is known, and none runs in that session.";

@@ -4,17 +4,17 @@ import { outcomeOfStream } from "../../../../core/dialects/suite/values.ts";
 import { SILENT_LOG } from "../../../../core/model/ports.ts";
 import { NO_CLOCK } from "../../../../core/model/testing/no-clock.ts";
 import type { RequestHead } from "../../../../core/wire/exchange.ts";
-import { httpCalling } from "../../codec/call/call-http.ts";
+import { httpCalling, xiaoyiHttp } from "../../codec/call/call-http.ts";
 import { isRequestError } from "../../codec/phone-texts.ts";
 import { DECODED_ERROR_CODES } from "../../codec/testing/decoded-error-codes.ts";
+import { createHttpServing } from "./bind-http.ts";
 import { API_KEY, entryOf, NOW } from "./fixtures/serving.ts";
-import { createXiaoyiHttp } from "./index.ts";
 
-const xiaoyiHttp = createXiaoyiHttp(
-  { clock: { ...NO_CLOCK, now: () => NOW }, log: SILENT_LOG },
-  { entriesFor: () => [entryOf()] },
-);
-const [http] = xiaoyiHttp.serving.http as readonly [SelfAdmittingHttpServing, SelfAdmittingHttpServing];
+const clock = { ...NO_CLOCK, now: () => NOW };
+const [http] = createHttpServing({ clock, log: SILENT_LOG, entriesFor: () => [entryOf()] }) as readonly [
+  SelfAdmittingHttpServing,
+  SelfAdmittingHttpServing,
+];
 
 const dialect: Dialect = {
   ...xiaoyiHttp,

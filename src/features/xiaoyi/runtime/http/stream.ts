@@ -17,7 +17,7 @@ import { Renderer, type RenderMode } from "../../codec/render/renderer.ts";
 import { withoutEarlierArtifacts } from "../agent-tasks.ts";
 import type { Attendance } from "../ports.ts";
 import type { PrepareEvent } from "../upload.ts";
-import type { OpenedAnswer } from "./conversation.ts";
+import type { OpenedStream } from "./session-tasks.ts";
 
 interface StreamOptions {
   readonly id: JsonRpcId;
@@ -33,7 +33,7 @@ interface StreamOptions {
 }
 
 export function streamReply(
-  answering: OpenedAnswer | undefined,
+  answering: OpenedStream | undefined,
   { attendance, id, language, onFailure, prepare, render, taskId }: StreamOptions,
   { ids, limits, report }: Pick<ServeContext, "ids" | "limits" | "report">,
 ): StreamReply {
@@ -139,7 +139,7 @@ function taskIdOf(event: StreamEvent): string | undefined {
 }
 
 /** Begins the response immediately, with no content but a sign of life. */
-export function respondImmediately(answering: Promise<OpenedAnswer | undefined>): OpenedAnswer {
+export function respondImmediately(answering: Promise<OpenedStream | undefined>): OpenedStream {
   let continues = false;
   const source = answering.then((answer) => {
     continues = answer?.continues === true;

@@ -1,24 +1,33 @@
 /** An agent that dials the platform. Its conversations, answers and queues outlive a connection. */
 
 import { toPublicError } from "../../../../core/dialects/shared/errors.ts";
+import { sleep } from "../../../../core/model/backoff.ts";
 import { ProtocolError } from "../../../../core/model/errors.ts";
 import type { Message } from "../../../../core/model/message.ts";
 import type { Delivery } from "../../../../core/model/operation.ts";
 import type { Closure } from "../../../../core/wire/connection.ts";
 import type { JsonRpcId } from "../../../../core/wire/json-rpc.ts";
 import type { Link } from "../../../../core/wire/link.ts";
+import { LINK_DIALECT } from "../../codec/card.ts";
 import { type ControlTarget, decodeControl, isDesktop } from "../../codec/control.ts";
-import { type ControlFrame, type DropReason, decodeFrame, type MessageFrame } from "../../codec/decode-link-frame.ts";
 import { type DecodedMessage, decodeMessageParams, tappedNotificationId } from "../../codec/decode-message.ts";
-import { toAnswer, toHeartbeat, toIntroduction } from "../../codec/encode-link-frame.ts";
 import { toFrameError } from "../../codec/errors.ts";
 import { toErrorResponse, toResponse } from "../../codec/frames.ts";
+import {
+  type ControlFrame,
+  type DropReason,
+  decodePlatformFrame,
+  type MessageFrame,
+  toAgentResponse,
+  toHeartbeat,
+  toIntroduction,
+} from "../../codec/link-frames.ts";
 import { toTapAnswerFrames } from "../../codec/render/notification.ts";
 import { AgentTasks } from "../agent-tasks.ts";
 import { downloadFiles } from "../ports.ts";
-import { Connection, DuplicateFilter, type ReceivedFrame } from "./connection.ts";
 import { cancelTask, clearContext } from "./controls.ts";
-import { DEFAULT_LINK_TIMES, DIALECT_NAME, type LinkAgentOptions, type LinkTimes } from "./options.ts";
+import { DuplicateFilter, FrameSender, type ReceivedFrame } from "./frame-sender.ts";
+import { DEFAULT_LINK_TIMES, type LinkAgentOptions, type LinkTimes } from "./options.ts";
 import { decodeReplyAddress, OwedReplies, type ReplyAddress } from "./owed-replies.ts";
 import { type MessageHead, Reply } from "./reply.ts";
 import { type Session, Sessions } from "./sessions.ts";
@@ -38,7 +47,8 @@ export class LinkAgent {
   readonly #tasks: AgentTasks;
   readonly #owed: OwedReplies;
   readonly #duplicates: DuplicateFilter;
-  readonly #connections = new Map<string, Connection>();
+  /** By server. */
+  readonly #senders = new Map<string, FrameSender>();
   readonly #sessions: Sessions;
   readonly #logged = new Set<string>();
   #closed = false;
@@ -47,7 +57,7 @@ export class LinkAgent {
     this.#options = options;
     this.#times = { ...DEFAULT_LINK_TIMES, ...options.times };
     const { caller, service } = options.context;
-    const call = { caller, tenant: "", extensions: [], dialect: DIALECT_NAME };
+    const call = { caller, tenant: "", extensions: [], dialect: LINK_DIALECT };
     this.#tasks = new AgentTasks(service, call, options.clock, options.admit);
     this.#owed = new OwedReplies(options);
     this.#duplicates = new DuplicateFilter(options.clock);
@@ -57,21 +67,21 @@ export class LinkAgent {
   /** Serves a link until it closes. `server` identifies the remote end: one link at a time to each. */
   async serve(link: Link, server: string): Promise<Closure> {
     const { agentId, clock } = this.#options;
-    const connection = new Connection(link, clock);
-    connection.sendNow(toIntroduction(agentId));
-    this.#connections.set(server, connection);
+    const sender = new FrameSender(link, clock);
+    sender.sendNow(toIntroduction(agentId));
+    this.#senders.set(server, sender);
     const beatLater = (): (() => void) =>
       clock.after(this.#times.heartbeatMs, () => {
-        connection.sendNow(toHeartbeat(agentId));
+        sender.sendNow(toHeartbeat(agentId));
         stopBeating = beatLater();
       });
     let stopBeating = beatLater();
-    for (const session of this.#sessions.busy) if (session.server === server) connection.wake(session);
+    for (const session of this.#sessions.busy) if (session.server === server) sender.wake(session);
     for await (const text of link.messages) this.#receive(text, server);
     const closure = await link.closed;
     stopBeating();
-    if (this.#connections.get(server) === connection) this.#connections.delete(server);
-    connection.end();
+    if (this.#senders.get(server) === sender) this.#senders.delete(server);
+    sender.end();
     return closure;
   }
 
@@ -115,9 +125,7 @@ export class LinkAgent {
     const end = clock.now() + milliseconds;
     const isLeaving = ({ reply }: Session): boolean => reply?.isComplete === true && !reply.isSettled;
     while (clock.now() < end && [...this.#sessions.busy].some(isLeaving)) {
-      await new Promise<void>((resolve) => {
-        clock.after(SETTLE_POLL_MS, resolve);
-      });
+      await sleep(clock, SETTLE_POLL_MS);
     }
   }
 
@@ -131,7 +139,7 @@ export class LinkAgent {
   #receive(text: string, server: string): void {
     if (this.#closed) return;
     const { agentId, context } = this.#options;
-    const frame = text.length > MAX_FRAME_LENGTH ? TOO_LONG : decodeFrame(text, agentId, context.limits);
+    const frame = text.length > MAX_FRAME_LENGTH ? TOO_LONG : decodePlatformFrame(text, agentId, context.limits);
     switch (frame.kind) {
       case "message":
         this.#message(frame, server);
@@ -188,7 +196,7 @@ export class LinkAgent {
     const { ids, limits, report } = this.#options.context;
     const sessionId = this.#sessionOf(frame);
     try {
-      const { losses, value } = decodeMessageParams(frame.params, { maxItems: limits.maxParts }, ids, { sessionId });
+      const { losses, value } = decodeMessageParams(frame.params, { maxItems: limits.maxParts }, ids, sessionId);
       if (losses.length > 0) report(losses);
       return value;
     } catch (error) {
@@ -322,7 +330,7 @@ export class LinkAgent {
       report: this.#options.context.report,
       reopen: (moreComes) => this.#tasks.follow(session.taskOf(taskId), moreComes),
       onTask: (id) => session.tasks.set(taskId, id),
-      onReady: () => this.#connections.get(session.server)?.wake(session),
+      onReady: () => this.#senders.get(session.server)?.wake(session),
       onUndelivered: () => void this.#owed.notifyLater(session, reply),
       onSettled: () => {
         if (reply.ended) this.#owed.delete(session, reply, true);
@@ -375,12 +383,12 @@ export class LinkAgent {
 
   #send(session: Session, taskId: string, detail: string): void {
     if (this.#closed) return;
-    session.enqueue(toAnswer({ agentId: this.#options.agentId, sessionId: session.id, taskId }, detail));
+    session.enqueue(toAgentResponse({ agentId: this.#options.agentId, sessionId: session.id, taskId }, detail));
     this.#sessions.busy.add(session);
-    this.#connections.get(session.server)?.wake(session);
+    this.#senders.get(session.server)?.wake(session);
   }
 
-  /** Logged once per reason: a peer that sends one malformed frame sends many. */
+  /** Logged once per reason: a server that sends one malformed frame sends many. */
   #drop(why: DropReason | "too-long" | "bad-message" | "unknown-method" | "event"): void {
     if (this.#logged.has(why)) return;
     this.#logged.add(why);

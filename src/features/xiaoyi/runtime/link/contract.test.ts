@@ -7,7 +7,8 @@ import { systemClock } from "../../../../core/server/clock-and-ids.ts";
 import type { Link } from "../../../../core/wire/link.ts";
 import { isRequestError } from "../../codec/phone-texts.ts";
 import { DECODED_ERROR_CODES } from "../../codec/testing/decoded-error-codes.ts";
-import { LinkAgent, linkCalling, xiaoyiLink } from "./index.ts";
+import { LinkAgent } from "./bind-link.ts";
+import { linkCalling, xiaoyiLink } from "./call/call-link.ts";
 
 let made = 0;
 const next = (prefix: string) => `${prefix}-${++made}`;

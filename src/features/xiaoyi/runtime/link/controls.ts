@@ -1,7 +1,7 @@
 /** Cancel and clear requests. */
 
 import { toCancelResult, toClearResult } from "../../codec/control.ts";
-import type { ControlFrame } from "../../codec/decode-link-frame.ts";
+import type { ControlFrame } from "../../codec/link-frames.ts";
 import type { AgentTasks } from "../agent-tasks.ts";
 import type { Session, Sessions } from "./sessions.ts";
 

@@ -8,9 +8,6 @@ import type { RenderMode } from "../../codec/render/renderer.ts";
 import type { FileIntake, OfflineNotifications, PersistentMap } from "../ports.ts";
 import type { PrepareEvent } from "../upload.ts";
 
-/** Stored with every task that is created over it, so it must never change. */
-export const DIALECT_NAME = "xiaoyi-link";
-
 export interface LinkAgentOptions {
   readonly agentId: string;
   /** Names of the servers that are dialled, the main one first. */

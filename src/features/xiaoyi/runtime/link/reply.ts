@@ -7,11 +7,11 @@ import type { Loss } from "../../../../core/model/loss.ts";
 import type { FrameStream } from "../../../../core/model/operation.ts";
 import type { JsonRpcId } from "../../../../core/wire/json-rpc.ts";
 import { createDeferred, type Deferred } from "../../../../core/wire/link.ts";
-import { toAnswer } from "../../codec/encode-link-frame.ts";
 import { enqueueFrames, type RenderedFrame, toResponse } from "../../codec/frames.ts";
+import { toAgentResponse } from "../../codec/link-frames.ts";
 import { Renderer } from "../../codec/render/renderer.ts";
 import { withoutEarlierArtifacts } from "../agent-tasks.ts";
-import { DeliveredItems, type OutgoingFrame, type ReceivedFrame, type Unconfirmed } from "./connection.ts";
+import { DeliveredItems, type OutgoingFrame, type ReceivedFrame, type Unconfirmed } from "./frame-sender.ts";
 import type { LinkAgentOptions, LinkTimes } from "./options.ts";
 
 /** What an answer needs of the message that it answers. */
@@ -190,7 +190,7 @@ export class Reply implements Unconfirmed {
     }
     const { agentId, sessionId } = this.#options;
     const detail = toResponse(this.requestId, next.result, next.error);
-    const text = toAnswer({ agentId, sessionId, taskId: this.head.taskId }, detail);
+    const text = toAgentResponse({ agentId, sessionId, taskId: this.head.taskId }, detail);
     return { text, reply: this, once: next.result.final || next.once === true };
   }
 

@@ -2,7 +2,7 @@
 
 import { BoundedMap } from "../bounded-map.ts";
 import type { PersistentMap } from "../ports.ts";
-import type { FrameSource, OutgoingFrame } from "./connection.ts";
+import type { FrameSource, OutgoingFrame } from "./frame-sender.ts";
 import type { Reply } from "./reply.ts";
 
 /** Maximum number of tasks per conversation that can still be canceled by id. */

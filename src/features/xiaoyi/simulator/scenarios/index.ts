@@ -1,10 +1,10 @@
 import type { Simulator } from "../simulator.ts";
 import { describeViolation, isNote, type Violation } from "../violations.ts";
-import { SCENARIOS } from "./conversations.ts";
 import { NotShown, ScenarioContext, ScenarioFailure, type ScenarioOptions } from "./scenario-context.ts";
+import { SCENARIOS } from "./scenarios.ts";
 
-export { SCENARIOS } from "./conversations.ts";
 export { PHRASE_NAMES, type Phrases, type ScenarioOptions } from "./scenario-context.ts";
+export { SCENARIOS } from "./scenarios.ts";
 
 export type ScenarioName = keyof typeof SCENARIOS;
 

@@ -3,7 +3,7 @@ import { linkToolsOf } from "../../../../../core/dialects/suite/join.ts";
 import { promptly, settle } from "../../../../../core/engine/testing/fake-clock.ts";
 import { textOf } from "../../../../../core/model/message.ts";
 import { createLinkPair } from "../../../../../core/wire/testing/link-pair.ts";
-import { AGENT, CalledAgent, eventsOf, failureOf, message, NEVER, send, setUp } from "../testing/called-agent.ts";
+import { AGENT, CalledAgent, eventsOf, failureOf, message, send, setUp } from "../testing/called-agent.ts";
 import { linkCalling } from "./call-link.ts";
 
 describe("a message", () => {
@@ -340,20 +340,6 @@ describe("requests to cancel and to clear", () => {
     const lost = failureOf(calls.dispatch({ kind: "cancel", id: "t1" }, {}));
     agent.link.close();
     expect((await promptly(lost)).code).toBe("UNAVAILABLE");
-  });
-
-  it("a conversation is forgotten", async () => {
-    const { calls, connect } = setUp();
-    const agent = connect().introduce();
-    await settle();
-    const cleared = calls.clear("s", NEVER);
-    const request = await agent.next();
-    expect(request).toMatchObject({ method: "clearContext", sessionId: "s" });
-    agent.respond({ taskId: "s", sessionId: "s" }, { id: request.id, result: { status: { state: "cleared" } } });
-    await promptly(cleared);
-    const refused = failureOf(calls.clear("s", NEVER));
-    agent.respond({ sessionId: "s" }, { id: "gen", result: { status: { state: "failed" } } });
-    expect((await promptly(refused)).code).toBe("INTERNAL_ERROR");
   });
 });
 

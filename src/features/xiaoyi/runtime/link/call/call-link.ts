@@ -3,7 +3,7 @@
  * agent that reconnects in time continues where it was.
  */
 
-import type { LinkCaller, LinkCalling, LinkTools } from "../../../../../core/dialects/contract.ts";
+import type { CallableDialect, LinkCaller, LinkCalling, LinkTools } from "../../../../../core/dialects/contract.ts";
 import { toPublicError } from "../../../../../core/dialects/shared/errors.ts";
 import { Abort, type Signal } from "../../../../../core/model/abort.ts";
 import { ProtocolError } from "../../../../../core/model/errors.ts";
@@ -23,7 +23,13 @@ import { statusText } from "../../../../../core/model/status-texts.ts";
 import { isInterrupted, isTerminal, type Task } from "../../../../../core/model/task.ts";
 import { type Closure, NORMAL_CLOSURE } from "../../../../../core/wire/connection.ts";
 import { type Link, LinkError } from "../../../../../core/wire/link.ts";
-import { can } from "../../../codec/abilities.ts";
+import {
+  type AgentResponse,
+  type DropReason,
+  decodeAgentFrame,
+  toCancelRequest,
+  toMessageRequest,
+} from "../../../codec/call/agent-frames.ts";
 import { decodeAnswerFrame } from "../../../codec/call/decode-frame.ts";
 import {
   decodeCanceledTask,
@@ -33,17 +39,10 @@ import {
   messageIdsOf,
   messageIdsOfTask,
 } from "../../../codec/call/encode-message.ts";
-import {
-  type AgentResponse,
-  type DropReason,
-  decodeAgentFrame,
-  toCancelRequest,
-  toClearRequest,
-  toMessageRequest,
-} from "../../../codec/call/link-frames.ts";
+import { LINK_DIALECT } from "../../../codec/card.ts";
 import { isSuccess } from "../../../codec/errors.ts";
-import { LOSSES } from "../../../codec/link-losses.ts";
-import { abandonedError, PendingCall, PendingCalls, PendingControls } from "./pending-calls.ts";
+import { can, LINK_LOSSES as LOSSES } from "../../../codec/losses.ts";
+import { abandonedError, PendingCall, PendingCalls, PendingCancellations } from "./pending-calls.ts";
 
 /** How long an agent may take to introduce itself. */
 const INTRODUCTION_MS = 10_000;
@@ -52,25 +51,23 @@ const RESUMED_SILENCE_MS = 90_000;
 const MAX_CALLS = 10_000;
 const POLICY_VIOLATION = 1008;
 
-type CancelOperation = Extract<Operation, { readonly kind: "cancel" }>;
-type SubscribeOperation = Extract<Operation, { readonly kind: "subscribe" }>;
-
-interface AgentConnection {
+/** A link whose agent has introduced itself. */
+interface IntroducedLink {
   readonly link: Link;
   readonly agentId: string;
 }
 
 /** A task cannot be read; but its answer is received by the process that waits for it, be it a later one. */
-export const LINK_PEER_CAN = { ...can, operations: { ...can.operations, subscribe: true } };
+export const LINK_AGENT_CAN = { ...can, operations: { ...can.operations, subscribe: true } };
 
 export class XiaoyiLinkCaller implements LinkCaller {
-  readonly can = LINK_PEER_CAN;
+  readonly can = LINK_AGENT_CAN;
   readonly #options: LinkTools;
   readonly #calls = new PendingCalls();
-  readonly #controls = new PendingControls();
+  readonly #cancellations = new PendingCancellations();
   readonly #logged = new Set<DropReason>();
   #link: Link | undefined;
-  #connection: AgentConnection | undefined;
+  #introduced: IntroducedLink | undefined;
 
   constructor(options: LinkTools) {
     this.#options = options;
@@ -78,7 +75,7 @@ export class XiaoyiLinkCaller implements LinkCaller {
 
   /** Whether the agent is connected. */
   get connected(): boolean {
-    return this.#connection !== undefined;
+    return this.#introduced !== undefined;
   }
 
   async attach(link: Link): Promise<Closure> {
@@ -90,7 +87,7 @@ export class XiaoyiLinkCaller implements LinkCaller {
     try {
       for await (const text of link.messages) {
         if (this.#link !== link) break;
-        if (this.#connection !== undefined) this.#receive(text, this.#connection.agentId);
+        if (this.#introduced !== undefined) this.#receive(text, this.#introduced.agentId);
         else if (this.#introduce(link, text)) stopTimer();
         else refuse("clawd_bot_init must come first, with the agent's id.");
       }
@@ -120,13 +117,6 @@ export class XiaoyiLinkCaller implements LinkCaller {
     }
   }
 
-  /** Asks the agent to clear a conversation. */
-  async clear(contextId: string, signal: Signal): Promise<void> {
-    const id = this.#options.ids.message();
-    const state = await this.#request((agentId) => toClearRequest(agentId, id, contextId), [id, contextId], signal);
-    if (state !== "cleared") throw new ProtocolError("INTERNAL_ERROR", "The agent did not forget the conversation.");
-  }
-
   /** The signal applies until the stream is open; afterwards the reader ends the stream. */
   async #stream(input: SendInput, signal: Signal): Promise<FrameStream> {
     const call = this.#open(input);
@@ -141,7 +131,7 @@ export class XiaoyiLinkCaller implements LinkCaller {
   }
 
   /** Of a message that an earlier process sent: the agent continues under the same ids as soon as it is connected. */
-  #follow({ id, known }: SubscribeOperation): FrameStream {
+  #follow({ id, known }: Extract<Operation, { readonly kind: "subscribe" }>): FrameStream {
     if (known === undefined) throw unsupported("subscribe");
     const { sessionId: contextId, taskId } = messageIdsOfTask(id);
     this.#checkRoom(taskId);
@@ -156,7 +146,7 @@ export class XiaoyiLinkCaller implements LinkCaller {
     call.markSent();
     call.delivered = true;
     this.#calls.add(call);
-    if (this.#connection === undefined) this.#awaitReturn(call);
+    if (this.#introduced === undefined) this.#awaitReturn(call);
     else call.expectWithin(Math.max(RESUMED_SILENCE_MS, patienceMs), statusText("peerSilent"));
     return call.frames;
   }
@@ -192,8 +182,8 @@ export class XiaoyiLinkCaller implements LinkCaller {
   }
 
   #begin(call: PendingCall): void {
-    if (this.#connection === undefined) this.#awaitConnection(call);
-    else this.#transmit(call, this.#connection);
+    if (this.#introduced === undefined) this.#awaitConnection(call);
+    else this.#transmit(call, this.#introduced);
   }
 
   #awaitConnection(call: PendingCall): void {
@@ -211,7 +201,7 @@ export class XiaoyiLinkCaller implements LinkCaller {
     else call.fail(new ProtocolError("UNAVAILABLE", statusText("peerLost")));
   }
 
-  #transmit(call: PendingCall, { agentId, link }: AgentConnection): void {
+  #transmit(call: PendingCall, { agentId, link }: IntroducedLink): void {
     const params = call.params();
     if (params === undefined) return;
     const problem = trySend(link, toMessageRequest(agentId, call, params));
@@ -237,20 +227,19 @@ export class XiaoyiLinkCaller implements LinkCaller {
   #introduce(link: Link, text: string): boolean {
     const envelope = decodeAgentFrame(text, this.#options.peerId);
     if (envelope.kind !== "introduction") return false;
-    const connection = { link, agentId: envelope.agentId };
-    this.#connection = connection;
+    this.#introduced = { link, agentId: envelope.agentId };
     const silenceMs = Math.max(RESUMED_SILENCE_MS, this.#options.patienceMs);
     for (const call of this.#calls.begun()) {
       if (call.delivered) call.expectWithin(silenceMs, statusText("peerSilent"));
-      else this.#transmit(call, connection);
+      else this.#transmit(call, this.#introduced);
     }
     return true;
   }
 
   #detach(): void {
     this.#link = undefined;
-    this.#connection = undefined;
-    this.#controls.fail(new ProtocolError("UNAVAILABLE", statusText("peerLost")));
+    this.#introduced = undefined;
+    this.#cancellations.fail(new ProtocolError("UNAVAILABLE", statusText("peerLost")));
     for (const call of this.#calls.begun()) {
       if (call.wasSent) this.#awaitReturn(call);
       else this.#awaitConnection(call);
@@ -265,7 +254,7 @@ export class XiaoyiLinkCaller implements LinkCaller {
 
   #respond(response: AgentResponse, size: number): void {
     const { error, ids, result } = response;
-    if (this.#controls.answer(response)) return;
+    if (this.#cancellations.answer(response)) return;
     const call = ids.map((id) => this.#calls.get(id)).find((known) => known !== undefined);
     if (call === undefined) {
       this.#drop("not-asked");
@@ -282,30 +271,26 @@ export class XiaoyiLinkCaller implements LinkCaller {
     }
   }
 
-  async #cancel({ id: taskId, metadata }: CancelOperation, signal: Signal): Promise<Task> {
+  async #cancel(operation: Extract<Operation, { readonly kind: "cancel" }>, signal: Signal): Promise<Task> {
+    const { id: taskId, metadata } = operation;
     const losses: Loss[] = [];
     loseRequestMetadata(metadata, losses);
     this.#report(losses);
     const ids = this.#calls.get(taskId) ?? messageIdsOfTask(taskId);
-    const state = await this.#request((agentId) => toCancelRequest(agentId, ids), [taskId], signal);
-    const task = decodeCanceledTask(ids, state);
+    if (signal.aborted) throw abandonedError();
+    if (this.#introduced === undefined) throw new ProtocolError("UNAVAILABLE", statusText("peerNotConnected"));
+    const problem = trySend(this.#introduced.link, toCancelRequest(this.#introduced.agentId, ids));
+    if (problem !== undefined) throw problem;
+    const task = decodeCanceledTask(ids, await this.#cancellations.open(taskId, signal));
     this.#options.files?.withdraw(taskId);
     return task;
-  }
-
-  async #request(toText: (agentId: string) => string, ids: readonly string[], signal: Signal): Promise<string> {
-    if (signal.aborted) throw abandonedError();
-    if (this.#connection === undefined) throw new ProtocolError("UNAVAILABLE", statusText("peerNotConnected"));
-    const problem = trySend(this.#connection.link, toText(this.#connection.agentId));
-    if (problem !== undefined) throw problem;
-    return this.#controls.open(ids, signal);
   }
 
   #report(losses: readonly Loss[]): void {
     if (losses.length > 0) this.#options.report(losses);
   }
 
-  /** Logged once per reason: a peer that sends one malformed frame sends many. */
+  /** Logged once per reason: an agent that sends one malformed frame sends many. */
   #drop(why: DropReason): void {
     const { log, meter, peerId: agentId } = this.#options;
     meter.count("link_frames_dropped");
@@ -359,4 +344,12 @@ async function foldTask(frames: FrameStream): Promise<Task> {
 export const linkCalling: LinkCalling = {
   carrier: "link",
   open: (tools) => new XiaoyiLinkCaller(tools),
+};
+
+/** The dialect without its carriers. No card is published for it: the platform's console issues the ids. */
+export const xiaoyiLink: CallableDialect = {
+  name: LINK_DIALECT,
+  can,
+  losses: Object.values(LOSSES),
+  calling: [linkCalling],
 };

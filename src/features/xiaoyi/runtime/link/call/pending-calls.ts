@@ -8,9 +8,9 @@ import { isObject } from "../../../../../core/model/json.ts";
 import type { Clock } from "../../../../../core/model/ports.ts";
 import type { Artifact } from "../../../../../core/model/task.ts";
 import { createDeferred } from "../../../../../core/wire/link.ts";
+import type { AgentResponse } from "../../../codec/call/agent-frames.ts";
 import { AnswerDecoder, type AnswerScope } from "../../../codec/call/decode-answer.ts";
 import type { AnswerFrame } from "../../../codec/call/decode-frame.ts";
-import type { AgentResponse } from "../../../codec/call/link-frames.ts";
 import { decodeError, isSuccess } from "../../../codec/errors.ts";
 
 /** How long after its last frame a task is considered ended if the agent sent a terminal state but not `final`. */
@@ -211,27 +211,27 @@ export class PendingCalls {
   }
 }
 
-/** A cancel or clear request that waits for its response. */
-interface PendingControl {
-  readonly settle: (state: string) => void;
-  readonly fail: (error: ProtocolError) => void;
-}
-
 export function abandonedError(): ProtocolError {
   return new ProtocolError("UNAVAILABLE", "The caller did not wait for the answer.");
 }
 
-export class PendingControls {
-  readonly #open = new Map<string, PendingControl>();
+interface PendingCancellation {
+  readonly settle: (state: string) => void;
+  readonly fail: (error: ProtocolError) => void;
+}
 
-  /** Resolves with the state that the agent reports. Agents answer under any of the `ids`. */
-  open(ids: readonly string[], signal: Signal): Promise<string> {
+/** Cancel requests that wait for their response, by task. */
+export class PendingCancellations {
+  readonly #open = new Map<string, PendingCancellation>();
+
+  /** Resolves with the state that the agent reports. */
+  open(taskId: string, signal: Signal): Promise<string> {
     return new Promise<string>((resolve, reject) => {
       const close = () => {
         signal.removeEventListener("abort", onAbort);
-        for (const id of ids) if (this.#open.get(id) === control) this.#open.delete(id);
+        if (this.#open.get(taskId) === pending) this.#open.delete(taskId);
       };
-      const control: PendingControl = {
+      const pending: PendingCancellation = {
         settle: (state) => {
           close();
           resolve(state);
@@ -241,28 +241,28 @@ export class PendingControls {
           reject(error);
         },
       };
-      const onAbort = () => control.fail(abandonedError());
+      const onAbort = () => pending.fail(abandonedError());
       signal.addEventListener("abort", onAbort);
-      for (const id of ids) this.#open.set(id, control);
+      this.#open.set(taskId, pending);
     });
   }
 
   /** Returns whether the response answered a pending request. */
   answer({ error, ids, result }: AgentResponse): boolean {
-    const control = ids.map((id) => this.#open.get(id)).find((known) => known !== undefined);
-    if (control === undefined) return false;
+    const pending = ids.map((id) => this.#open.get(id)).find((known) => known !== undefined);
+    if (pending === undefined) return false;
     if (error !== undefined && !isSuccess(error) && result === undefined) {
-      control.fail(decodeError(error));
+      pending.fail(decodeError(error));
       return true;
     }
     const state = controlState(result);
     if (state === undefined) return false;
-    control.settle(state);
+    pending.settle(state);
     return true;
   }
 
   fail(error: ProtocolError): void {
-    for (const control of new Set(this.#open.values())) control.fail(error);
+    for (const pending of this.#open.values()) pending.fail(error);
   }
 }
 

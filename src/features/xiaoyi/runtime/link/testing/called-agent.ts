@@ -97,8 +97,6 @@ export function setUp() {
   return { calls, clock, connect, counts, warnings, dropped: () => counts.link_frames_dropped ?? 0 };
 }
 
-export const NEVER = new AbortController().signal;
-
 export function message(text: string, ids: { task?: string; context?: string } = {}): Operation & { kind: "stream" } {
   const { context = "s", task = "t1" } = ids;
   return {

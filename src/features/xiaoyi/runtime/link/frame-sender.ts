@@ -1,4 +1,4 @@
-/** One link to one server of the platform, until it closes. */
+/** Sends the frames of all conversations over one link, in turn, and learns which of them were delivered. */
 
 import { createHash } from "node:crypto";
 import type { Clock } from "../../../../core/model/ports.ts";
@@ -40,7 +40,7 @@ const PING_AFTER_MS = 1_000;
 /** Delay between a pong and the next ping: a link on which many answers end must not be flooded with pings. */
 const PING_AGAIN_MS = 10;
 
-export class Connection {
+export class FrameSender {
   readonly #link: Link;
   readonly #clock: Clock;
   readonly #ready = new Set<FrameSource>();

@@ -4,11 +4,11 @@ import { echo } from "../../../core/engine/testing/agents.ts";
 import { settle } from "../../../core/engine/testing/fake-clock.ts";
 import { cases } from "../../../core/model/testing/exploring.ts";
 import { AGENT_ID, message, Stage } from "../runtime/link/testing/stage.ts";
-import { decodeFrame, type PlatformFrame } from "./decode-link-frame.ts";
+import { decodePlatformFrame, type PlatformFrame } from "./link-frames.ts";
 
 const LIMITS = { maxDepth: 64 };
 const read = (frame: unknown): PlatformFrame =>
-  decodeFrame(typeof frame === "string" ? frame : JSON.stringify(frame), AGENT_ID, LIMITS);
+  decodePlatformFrame(typeof frame === "string" ? frame : JSON.stringify(frame), AGENT_ID, LIMITS);
 
 /** A frame with some members missing, replaced, doubled in depth or of another kind. */
 function mangled(frame: object): fc.Arbitrary<unknown> {

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { FakeClock, settle } from "../../../../core/engine/testing/fake-clock.ts";
 import type { Link } from "../../../../core/wire/link.ts";
-import { Connection, type FrameSource, type Unconfirmed } from "./connection.ts";
+import { FrameSender, type FrameSource, type Unconfirmed } from "./frame-sender.ts";
 
 /** A platform that answers pings when the test does. */
 function createScene() {
@@ -18,7 +18,7 @@ function createScene() {
     confirmed: (all) => void calls.push(all ? "all" : "some"),
     resend: () => void calls.push("resend"),
   };
-  const line = new Connection(link as Link, clock);
+  const line = new FrameSender(link as Link, clock);
   const send = async (text: string, once = false): Promise<void> => {
     let waits = true;
     const source: FrameSource = {

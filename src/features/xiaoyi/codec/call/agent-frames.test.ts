@@ -6,7 +6,7 @@ import { ProtocolError } from "../../../../core/model/errors.ts";
 import { cases } from "../../../../core/model/testing/exploring.ts";
 import { createLinkPair } from "../../../../core/wire/testing/link-pair.ts";
 import { linkCalling } from "../../runtime/link/call/call-link.ts";
-import { decodeAgentFrame } from "./link-frames.ts";
+import { decodeAgentFrame } from "./agent-frames.ts";
 
 const AGENT = "agent-1";
 const TASK = "s&1";

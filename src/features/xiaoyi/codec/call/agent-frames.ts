@@ -1,7 +1,7 @@
 /** Frames of a link whose agent dialled us: those we send as the platform, and those the agent sends. */
 
 import { parseResponse } from "../../../../core/dialects/shared/responses.ts";
-import { isObject } from "../../../../core/model/json.ts";
+import { type Fields, isObject } from "../../../../core/model/json.ts";
 import { nonEmptyString } from "../control.ts";
 import { encodeCancel, type MessageIds } from "./encode-message.ts";
 
@@ -21,13 +21,6 @@ export function toCancelRequest(agentId: string, ids: MessageIds): string {
   const address = { agentId, deviceId: DEVICE_ID, conversationId: ids.sessionId };
   return JSON.stringify({ jsonrpc: "2.0", ...address, ...encodeCancel(ids) });
 }
-
-export function toClearRequest(agentId: string, id: string, sessionId: string): string {
-  const address = { agentId, deviceId: DEVICE_ID, conversationId: sessionId, sessionId };
-  return JSON.stringify({ jsonrpc: "2.0", id, method: "clearContext", ...address, params: { sessionId } });
-}
-
-type Fields = Readonly<Record<string, unknown>>;
 
 export interface AgentResponse {
   readonly kind: "response";

@@ -1,15 +1,31 @@
 /**
- * Decodes what the platform sends on a link: plain JSON-RPC, JSON-RPC as a string in an envelope, or an `action` of the
- * older protocol. Never throws: frames that cannot be decoded are returned as dropped.
+ * Frames of a link: what the platform sends, and what an agent sends. The platform sends plain JSON-RPC, JSON-RPC as a
+ * string in an envelope, or an `action` of the older protocol; it accepts JSON-RPC in an envelope only.
  */
 
-import { isObject } from "../../../core/model/json.ts";
+import { type Fields, fieldsOf, isObject } from "../../../core/model/json.ts";
 import type { JsonRpcId } from "../../../core/wire/json-rpc.ts";
 import { JsonParseError, parseJson } from "../../../core/wire/parse-json.ts";
 import { withoutSeparator } from "../../../core/wire/sse.ts";
 import { type ControlTarget, decodeControl, methodOf, nonEmptyString } from "./control.ts";
 
-type Fields = Readonly<Record<string, unknown>>;
+/** The first frame of every connection; it is not answered. */
+export function toIntroduction(agentId: string): string {
+  return JSON.stringify({ msgType: "clawd_bot_init", agentId });
+}
+
+export function toHeartbeat(agentId: string): string {
+  return JSON.stringify({ msgType: "heartbeat", agentId });
+}
+
+/** `sessionId` is the conversation, not the app's session, which changes whenever the app is opened. */
+export function toAgentResponse(
+  address: { readonly agentId: string; readonly sessionId: string; readonly taskId: string },
+  jsonRpcResponse: string,
+): string {
+  const { agentId, sessionId, taskId } = address;
+  return JSON.stringify({ msgType: "agent_response", agentId, sessionId, taskId, msgDetail: jsonRpcResponse });
+}
 
 export interface MessageFrame {
   readonly kind: "message";
@@ -28,20 +44,17 @@ export interface ControlFrame {
   readonly target: ControlTarget;
 }
 
-interface UnknownMethodFrame {
-  readonly kind: "unknown-method";
-  readonly id: JsonRpcId;
-  readonly method: string;
-  readonly target: ControlTarget;
-}
-
-/** Reasons for dropping a frame. */
 export type DropReason = "not-json" | "too-deep" | "no-object" | "other-agent" | "error" | "no-method" | "long-id";
 
 export type PlatformFrame =
   | MessageFrame
   | ControlFrame
-  | UnknownMethodFrame
+  | {
+      readonly kind: "unknown-method";
+      readonly id: JsonRpcId;
+      readonly method: string;
+      readonly target: ControlTarget;
+    }
   | { readonly kind: "heartbeat" }
   | { readonly kind: "disregarded"; readonly why: DropReason };
 
@@ -49,7 +62,8 @@ interface FrameLimits {
   readonly maxDepth: number;
 }
 
-export function decodeFrame(text: string, agentId: string, limits: FrameLimits): PlatformFrame {
+/** Never throws: frames that cannot be decoded are returned as disregarded. */
+export function decodePlatformFrame(text: string, agentId: string, limits: FrameLimits): PlatformFrame {
   const outer = decodeFields(text, limits);
   if (typeof outer === "string") return drop(outer);
   if (isForOtherAgent(outer, agentId)) return drop("other-agent");
@@ -90,14 +104,12 @@ const MAX_ID_LENGTH = 1_024;
 const ID_MEMBERS = ["id", "taskId", "sessionId", "session_id", "conversationId"] as const;
 
 function hasLongId(fields: Fields): boolean {
-  return ID_MEMBERS.some((name) => {
-    const id = fields[name];
-    return typeof id === "string" && id.length > MAX_ID_LENGTH;
-  });
+  return ID_MEMBERS.map((name) => fields[name]).some((id) => typeof id === "string" && id.length > MAX_ID_LENGTH);
 }
 
 function decodeRequest(request: Fields): PlatformFrame {
-  if (hasLongId(request) || (isObject(request.params) && hasLongId(request.params))) return drop("long-id");
+  const params = fieldsOf(request.params);
+  if (hasLongId(request) || hasLongId(params)) return drop("long-id");
   const id = toId(request.id);
   const word = nonEmptyString(request.method) ?? nonEmptyString(request.action);
   const method = word ?? (methodOf(request.msgType) === undefined ? undefined : request.msgType);
@@ -107,7 +119,6 @@ function decodeRequest(request: Fields): PlatformFrame {
   }
   const known = methodOf(method);
   if (known === "cancel" || known === "clear") return { kind: known, id, target: decodeControl(request) };
-  const params = isObject(request.params) ? request.params : {};
   // Any request with a message counts as a message: the platform's test tools use other methods.
   if (known !== "message" && !isObject(params.message)) {
     return { kind: "unknown-method", id, method, target: decodeControl(request) };
