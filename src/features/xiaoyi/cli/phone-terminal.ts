@@ -1,6 +1,7 @@
 import { CommandError, usageError } from "../../../core/cli/errors.ts";
 import { type Output, printJson } from "../../../core/cli/output.ts";
 import { INDENT, table } from "../../../core/cli/render/text.ts";
+import { sleep } from "../../../core/model/backoff.ts";
 import { formatDuration } from "../../../core/model/duration.ts";
 import type { Clock } from "../../../core/model/ports.ts";
 import { safeLine, safeText } from "../../../core/model/safe-text.ts";
@@ -77,9 +78,7 @@ export class PhoneTerminal implements PhoneContext {
   }
 
   pause(milliseconds: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.#options.clock.after(milliseconds, resolve);
-    });
+    return sleep(this.#options.clock, milliseconds);
   }
 
   printAnswer(what: string, answer: string): void {

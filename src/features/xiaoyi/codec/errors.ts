@@ -37,7 +37,7 @@ const CODES = {
   LOSS_REFUSED: -32602,
 } as const satisfies Record<ErrorCode, number>;
 
-/** `shown` defaults to the error's message, for a peer that is not a person. */
+/** `shown` defaults to the error's message, for a caller that is not a person. */
 export function toFrameError({ code, message }: ProtocolError, shown: string = message): FrameError {
   return { code: CODES[code], message: shown };
 }

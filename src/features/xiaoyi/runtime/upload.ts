@@ -3,8 +3,9 @@
  */
 
 import { createHash } from "node:crypto";
+import { parseResponse } from "../../../core/dialects/shared/responses.ts";
 import type { StreamEvent } from "../../../core/model/event.ts";
-import { isObject } from "../../../core/model/json.ts";
+import { type Fields, fieldsOf, listOf } from "../../../core/model/json.ts";
 import { isRawPart, type Part, type RawPart } from "../../../core/model/message.ts";
 import type { Log } from "../../../core/model/ports.ts";
 import type { Artifact, TaskStatus } from "../../../core/model/task.ts";
@@ -17,17 +18,17 @@ export interface UploadAccount {
   readonly apiKey: string;
 }
 
-interface UploadCarriers {
-  /** Sends requests to the platform's own address. */
-  readonly ask: Exchanger;
-  /** Sends the bytes to a URL that the platform names, so it must be safe for untrusted targets. */
-  readonly send: (url: string, request: BytesRequest) => Promise<{ readonly status: number }>;
-}
-
 export interface BytesRequest {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array<ArrayBuffer>;
+}
+
+interface UploadRequests {
+  /** Sends requests to the platform's own address. */
+  readonly ask: Exchanger;
+  /** Sends the bytes to a URL that the platform names, so it must be safe for untrusted targets. */
+  readonly send: (url: string, request: BytesRequest) => Promise<{ readonly status: number }>;
 }
 
 /** A local error. It does not quote the platform's response: upload URLs are secrets. */
@@ -35,12 +36,10 @@ export class UploadError extends Error {
   override readonly name = "UploadError";
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
 const TIMEOUT_MS = 30_000;
 
-/** Rejects with an UploadError or a carrier's error. */
-export function createUploader(account: UploadAccount, baseUrl: string, { ask, send }: UploadCarriers): UploadFile {
+/** Rejects with an UploadError, or the error of the request. */
+export function createUploader(account: UploadAccount, baseUrl: string, { ask, send }: UploadRequests): UploadFile {
   const { apiKey, uid } = account;
   const manager = `${baseUrl.replace(/\/+$/, "")}/osms/v1/file/manager`;
   const headers = {
@@ -53,11 +52,11 @@ export function createUploader(account: UploadAccount, baseUrl: string, { ask, s
 
   async function manage(step: "prepare" | "complete", body: object): Promise<Fields> {
     const call = { method: "POST", url: `${manager}/${step}`, headers, body: JSON.stringify(body) };
-    const answer = await ask({ ...call, timeoutMs: TIMEOUT_MS });
-    const result = parseFields(await answer.text());
+    const response = await ask({ ...call, timeoutMs: TIMEOUT_MS });
+    const result = fieldsOf(parseResponse(await response.text()));
     // A string in the documentation, a number in some responses.
-    if (answer.status === 200 && String(result.code) === "0") return result;
-    throw new UploadError(`Xiaoyi refused to ${step} an upload with status ${answer.status}.`);
+    if (response.status === 200 && String(result.code) === "0") return result;
+    throw new UploadError(`Xiaoyi refused to ${step} an upload with status ${response.status}.`);
   }
 
   return async (file) => {
@@ -86,25 +85,14 @@ function toPrepareRequest({ bytes, name }: OutgoingFile, uid: string): object {
 
 /** Any target will do: each accepts all bytes. */
 function uploadTargetOf({ uploadInfos }: Fields): { readonly url: string } & Pick<BytesRequest, "headers" | "method"> {
-  const [info] = Array.isArray(uploadInfos) ? uploadInfos : [];
-  const { headers, method, url } = isObject(info) ? info : {};
+  const { headers, method, url } = fieldsOf(listOf(uploadInfos)[0]);
   if (typeof url !== "string") throw new UploadError("Xiaoyi did not say where the bytes of an upload go.");
-  const given = isObject(headers) ? Object.entries(headers) : [];
+  const given = Object.entries(fieldsOf(headers));
   return {
     url,
     method: typeof method === "string" ? method : "PUT",
     headers: Object.fromEntries(given.map(([name, value]) => [name, String(value)])),
   };
-}
-
-function parseFields(text: string): Fields {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : {};
-  } catch {
-    // The status is sufficient.
-    return {};
-  }
 }
 
 export interface OutgoingFile {

@@ -4,10 +4,10 @@
  */
 
 import type { Records } from "../../../core/dialects/carrier.ts";
+import { parseResponse } from "../../../core/dialects/shared/responses.ts";
 import { ProtocolError } from "../../../core/model/errors.ts";
 import { isObject, type JsonObject, type JsonValue, omitUndefined } from "../../../core/model/json.ts";
 import { CarrierError, type Exchanger } from "../../../core/wire/exchange.ts";
-import { JsonParseError, parseJson } from "../../../core/wire/parse-json.ts";
 import { type Language, phoneText } from "../codec/phone-texts.ts";
 import type { Bindings } from "../runtime/http/options.ts";
 import { parseRecord, SPACES } from "./record-map.ts";
@@ -78,13 +78,8 @@ function claimsOf(token: JsonValue | undefined): JsonObject {
 }
 
 function parseObject(text: string): JsonObject | undefined {
-  try {
-    const value = parseJson(text);
-    return isObject(value) ? value : undefined;
-  } catch (error) {
-    if (error instanceof JsonParseError) return undefined;
-    throw error;
-  }
+  const value = parseResponse(text);
+  return isObject(value) ? value : undefined;
 }
 
 /** Maximum number of logins; the oldest are evicted, and those users are asked to log in again. */

@@ -49,7 +49,7 @@ export type PlatformServer = ReturnType<typeof createPlatformServer>;
 /** One server of the platform: the link and the HTTP services beside it. */
 export function createPlatformServer(options: PlatformServerOptions) {
   const { address, authenticate, onAgent, refusalStatus, report, routes } = options;
-  const carriers = new Set<Duplex>();
+  const streams = new Set<Duplex>();
   const sockets = new WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -86,16 +86,16 @@ export function createPlatformServer(options: PlatformServerOptions) {
     return admission;
   }
 
-  server.on("upgrade", (request, carrier, head) => {
-    carrier.on("error", () => {});
+  server.on("upgrade", (request, stream, head) => {
+    stream.on("error", () => {});
     const admission = admit(request);
     if ("status" in admission) {
-      refuseUpgrade(carrier, admission.status);
+      refuseUpgrade(stream, admission.status);
       return;
     }
-    carriers.add(carrier);
-    carrier.once("close", () => carriers.delete(carrier));
-    sockets.handleUpgrade(request, carrier, head, (webSocket) => onAgent(admission.agent, { webSocket, carrier }));
+    streams.add(stream);
+    stream.once("close", () => streams.delete(stream));
+    sockets.handleUpgrade(request, stream, head, (webSocket) => onAgent(admission.agent, { webSocket, stream }));
   });
 
   return {
@@ -106,7 +106,7 @@ export function createPlatformServer(options: PlatformServerOptions) {
       await once(server, "listening");
     },
     async close(): Promise<void> {
-      for (const carrier of carriers) carrier.destroy();
+      for (const stream of streams) stream.destroy();
       await new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
@@ -115,6 +115,6 @@ export function createPlatformServer(options: PlatformServerOptions) {
   };
 }
 
-function refuseUpgrade(carrier: Duplex, status: number): void {
-  carrier.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+function refuseUpgrade(stream: Duplex, status: number): void {
+  stream.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
 }

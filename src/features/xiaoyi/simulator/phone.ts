@@ -63,13 +63,13 @@ export interface OutgoingControl {
 }
 
 /** The state that the agent answered with, or what happened instead of an answer. */
-export type ControlAnswer = "canceled" | "cleared" | "failed" | "unknown" | "error" | "no-answer";
+export type ControlResult = "canceled" | "cleared" | "failed" | "unknown" | "error" | "no-answer";
 
 /** Sends a phone's messages to the agent and delivers the agent's responses to the task. */
 export interface Channel {
   /** False if no agent is connected. */
   sendMessage(message: OutgoingMessage, task: SimulatedTask): boolean;
-  sendControl(control: OutgoingControl): Promise<ControlAnswer>;
+  sendControl(control: OutgoingControl): Promise<ControlResult>;
 }
 
 export interface UserFile {
@@ -166,7 +166,7 @@ export class Phone implements PushDevice {
   }
 
   /** Asks the agent to cancel the running task. */
-  async cancel(): Promise<ControlAnswer> {
+  async cancel(): Promise<ControlResult> {
     const task = this.current;
     const answer = await this.#control("cancel", task?.id);
     if (answer === "canceled") task?.end("canceled");
@@ -174,7 +174,7 @@ export class Phone implements PushDevice {
   }
 
   /** Clears the conversation, here and at the agent; the next message starts a new one. */
-  async clear(): Promise<ControlAnswer> {
+  async clear(): Promise<ControlResult> {
     const answer = this.#control("clear", undefined);
     this.current?.end("superseded");
     this.current = undefined;
@@ -214,7 +214,7 @@ export class Phone implements PushDevice {
     if (!channel.sendMessage(message, task)) task.end("away");
   }
 
-  #control(what: OutgoingControl["kind"], taskId: string | undefined): Promise<ControlAnswer> {
+  #control(what: OutgoingControl["kind"], taskId: string | undefined): Promise<ControlResult> {
     const { channel, random } = this.#dependencies;
     return channel.sendControl({ kind: what, sender: this.sender, requestId: uuidFrom(random), taskId });
   }

@@ -12,7 +12,7 @@ import { createFrame, invalidResponse, parseResponse } from "../../../../core/di
 import { ProtocolError } from "../../../../core/model/errors.ts";
 import { LogEntry, type TaskEvent } from "../../../../core/model/event.ts";
 import { TaskFold } from "../../../../core/model/fold.ts";
-import { isObject } from "../../../../core/model/json.ts";
+import { fieldsOf, isObject } from "../../../../core/model/json.ts";
 import { type Loss, type Lossy, NO_LOSSES, toLoss } from "../../../../core/model/loss.ts";
 import type { Operation, OperationKind, Outcomes, StreamFrame } from "../../../../core/model/operation.ts";
 import type { Task } from "../../../../core/model/task.ts";
@@ -101,7 +101,7 @@ const sessions: SessionCalling = {
 const ID = /^[\x21-\x7e]{1,1024}$/;
 
 function requiredId(result: unknown, name: string): string {
-  const id = isObject(result) ? result[name] : undefined;
+  const id = fieldsOf(result)[name];
   const trimmed = typeof id === "string" ? id.trim() : "";
   if (!ID.test(trimmed)) throw invalidResponse(`result.${name} is missing or is not a usable id`);
   return trimmed;
@@ -231,10 +231,10 @@ function mentionsSession({ message, metadata }: ProtocolError): boolean {
 }
 
 function decodeCancelResult(result: unknown, operation: Operation | undefined): Task {
-  const { id: named, status } = isObject(result) ? result : {};
+  const { id: named, status } = fieldsOf(result);
   const id = operation?.kind === "cancel" ? operation.id : named;
   if (typeof id !== "string") throw invalidResponse("result.id is missing");
-  return decodeCanceledTask(messageIdsOfTask(id), isObject(status) ? status.state : undefined);
+  return decodeCanceledTask(messageIdsOfTask(id), fieldsOf(status).state);
 }
 
 /** Folds a complete stream into its task. */

@@ -1,4 +1,4 @@
-/** Renders frames for phones; README.md describes how phones show them. */
+/** Renders frames for phones; the README of the feature describes how phones show them. */
 
 import { type Loss, toLoss } from "../../../../core/model/loss.ts";
 import { type DataPart, isDataPart, isRawPart, isTextPart, type Part } from "../../../../core/model/message.ts";

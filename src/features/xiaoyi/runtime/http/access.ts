@@ -18,7 +18,7 @@ export interface Authentication {
 
 type DenialReason = "stale" | "bad-session" | "wrong-credentials" | "no-credentials";
 
-/** The message sent to the peer reveals nothing that would help to guess keys. */
+/** The message sent to the caller reveals nothing that would help to guess keys. */
 export class AccessDenied extends ProtocolError {
   readonly why: DenialReason;
   /** For the operator only. */
@@ -208,7 +208,7 @@ function signatureOf({ purpose, secret }: TokenScope, head: string): string {
 /** Why a request was refused, logged for the operator. */
 type RefusalReason = DenialReason | ErrorCode | "nothing-to-cancel";
 
-/** Hints may quote input from the peer. */
+/** Hints may quote input from the caller. */
 const MAX_HINT_LENGTH = 200;
 
 /** Logs each reason once per agent: a caller that sends one malformed request sends many. */

@@ -2,7 +2,7 @@
 
 import type { AdmitBy, CodecTools } from "../../../../core/dialects/contract.ts";
 import { invalidParams, ProtocolError } from "../../../../core/model/errors.ts";
-import { isObject, type JsonObject } from "../../../../core/model/json.ts";
+import { type Fields, fieldsOf, isObject, type JsonObject, listOf } from "../../../../core/model/json.ts";
 import type { Message } from "../../../../core/model/message.ts";
 import { type FullReply, jsonReply, MAX_CREDENTIALS_BYTES, type RequestHead } from "../../../../core/wire/exchange.ts";
 import { decodeUtf8, parseJson } from "../../../../core/wire/parse-json.ts";
@@ -19,21 +19,22 @@ const TOKEN_SECONDS = 3_600;
 
 const NO_STORE = { "cache-control": "no-store", pragma: "no-cache" };
 
-interface TokenContext {
-  readonly agent: string;
-  readonly entries: readonly Entry[];
-  readonly now: number;
-  readonly unique: string;
-  readonly admit: AdmitBy;
-}
-
 /** The request is not one for a token. The message is an error code of RFC 6749 §5.2. */
 export class TokenRequestError extends Error {
   declare readonly message: "invalid_request" | "unsupported_grant_type";
 }
 
 /** Throws if the client is refused. */
-export function answerTokenRequest(head: RequestHead, context: TokenContext): FullReply {
+export function answerTokenRequest(
+  head: RequestHead,
+  context: {
+    readonly agent: string;
+    readonly entries: readonly Entry[];
+    readonly now: number;
+    readonly unique: string;
+    readonly admit: AdmitBy;
+  },
+): FullReply {
   const { admit, agent, entries, now, unique } = context;
   const { entry } = admit((body) => authenticateClient(decodeTokenRequest(head, body), entries));
   const token = issueToken(accessScope(entry, agent), now + TOKEN_SECONDS * 1_000, unique);
@@ -41,7 +42,10 @@ export function answerTokenRequest(head: RequestHead, context: TokenContext): Fu
   return jsonReply(200, JSON.stringify(answer), NO_STORE);
 }
 
-function authenticateClient({ clientId, clientSecret }: TokenRequest, entries: readonly Entry[]): Authentication {
+function authenticateClient(
+  { clientId, clientSecret }: ReturnType<typeof decodeTokenRequest>,
+  entries: readonly Entry[],
+): Authentication {
   let found: Entry | undefined;
   for (const entry of entries) {
     if (entry.access.kind !== "oauth") continue;
@@ -59,12 +63,7 @@ export function requireShortBody({ headers }: RequestHead): void {
   throw new ProtocolError("INVALID_REQUEST", "A request for a token is short, and says how long it is.");
 }
 
-interface TokenRequest {
-  readonly clientId: string;
-  readonly clientSecret: string;
-}
-
-function decodeTokenRequest({ headers }: RequestHead, body: Buffer | undefined): TokenRequest {
+function decodeTokenRequest({ headers }: RequestHead, body: Buffer | undefined) {
   const form = body && decodeForm(body, headers["content-type"] ?? "");
   if (form === undefined) throw new TokenRequestError("invalid_request");
   if (form.get("grant_type") !== "client_credentials") throw new TokenRequestError("unsupported_grant_type");
@@ -134,11 +133,9 @@ export async function deauthorize(params: unknown, { accounts }: Entry): Promise
 }
 
 /** The data of the message's first part. */
-function firstPartData(params: unknown): Readonly<Record<string, unknown>> {
-  const message = isObject(params) ? params.message : undefined;
-  const parts = isObject(message) ? message.parts : undefined;
-  const [first] = Array.isArray(parts) ? parts : [];
-  return isObject(first) && isObject(first.data) ? first.data : {};
+function firstPartData(params: unknown): Fields {
+  const { parts } = fieldsOf(fieldsOf(params).message);
+  return fieldsOf(fieldsOf(listOf(parts)[0]).data);
 }
 
 /** Adds the user's account to the message. A login that has ended is not passed on, as it is no longer verified. */

@@ -62,10 +62,6 @@ export class OfferedFiles {
     return { status: 200, headers: offered.headers, body: offered.bytes };
   }
 
-  close(): void {
-    for (const token of this.#files.keys()) this.#remove(token);
-  }
-
   #add(agentId: string, taskId: string, file: OfferedFile): string | undefined {
     const isFull =
       this.#files.size >= MAX_FILES || this.#totalBytes + Buffer.byteLength(file.raw, "base64") > MAX_TOTAL_BYTES;

@@ -3,9 +3,9 @@ import { type Fields, fieldsOf } from "../../../../core/model/json.ts";
 import type { Clock } from "../../../../core/model/ports.ts";
 import { DecodeError, parseObject, textOf } from "../json.ts";
 import { DEFAULT_STYLE, messageParams, type WireStyle } from "../link/wire-format.ts";
-import { type Channel, type ControlAnswer, dataPart, type OutgoingControl, type OutgoingMessage } from "../phone.ts";
+import { type Channel, type ControlResult, dataPart, type OutgoingControl, type OutgoingMessage } from "../phone.ts";
 import { type Random, uuidFrom } from "../random.ts";
-import { decodeControlAnswer, decodeResponse, echoesId } from "../task/decode-response.ts";
+import { decodeControlResult, decodeResponse, echoesId } from "../task/decode-response.ts";
 import type { SimulatedTask } from "../task/simulated-task.ts";
 import type { Report } from "../violations.ts";
 import { AgentSessions, type CloudCredentials, type CredentialParams, createCredentialSource } from "./credentials.ts";
@@ -59,7 +59,7 @@ export class CloudPlatform implements Channel {
     return true;
   }
 
-  sendControl(control: OutgoingControl): Promise<ControlAnswer> {
+  sendControl(control: OutgoingControl): Promise<ControlResult> {
     const { clock, controlPatienceMs } = this.#dependencies;
     return new Promise((resolve) => {
       const stop = clock.after(controlPatienceMs, () => resolve("no-answer"));
@@ -67,7 +67,7 @@ export class CloudPlatform implements Channel {
     });
   }
 
-  async #control(control: OutgoingControl): Promise<ControlAnswer> {
+  async #control(control: OutgoingControl): Promise<ControlResult> {
     const { requestId, sender, taskId, kind } = control;
     const { controlSession } = this.style;
     const session = { sessionId: sender.conversationId };
@@ -78,7 +78,7 @@ export class CloudPlatform implements Channel {
       ...(controlSession === "top" ? session : { params: kind === "cancel" ? { ...session, id: taskId } : session }),
     };
     try {
-      return decodeControlAnswer(await this.#ask(request), control);
+      return decodeControlResult(await this.#ask(request), control);
     } catch (error) {
       this.#report(error, "wrong-control-answer", taskId);
       return "error";

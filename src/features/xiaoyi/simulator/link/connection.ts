@@ -10,12 +10,10 @@ import { watchSilence } from "../waiting.ts";
 export interface AgentSocket {
   readonly webSocket: WebSocket;
   /** The stream underneath the WebSocket. */
-  readonly carrier: Duplex;
+  readonly stream: Duplex;
 }
 
-type ConnectionTraits = Pick<PlatformTraits, "beforeInit" | "initMs" | "echoHeartbeat" | "idleMs">;
-
-export interface ConnectionRules extends ConnectionTraits {
+export interface ConnectionRules extends Pick<PlatformTraits, "beforeInit" | "initMs" | "echoHeartbeat" | "idleMs"> {
   readonly clock: Clock;
   readonly report: Report;
 }
@@ -38,7 +36,7 @@ export class AgentConnection {
   /** Pings answered so far: they confirm to the agent that earlier frames arrived. */
   answeredPings = 0;
   readonly #socket: WebSocket;
-  readonly #carrier: Duplex;
+  readonly #stream: Duplex;
   readonly #rules: ConnectionRules;
   readonly #events: ConnectionEvents;
   #closing = false;
@@ -56,7 +54,7 @@ export class AgentConnection {
     this.agentId = identity.agentId;
     this.hostIndex = identity.hostIndex;
     this.#socket = socket.webSocket;
-    this.#carrier = socket.carrier;
+    this.#stream = socket.stream;
     this.#rules = rules;
     this.#events = events;
     this.#lastReceivedAt = rules.clock.now();
@@ -130,7 +128,7 @@ export class AgentConnection {
   drop(): void {
     if (this.#closing) return;
     this.#closing = true;
-    this.#carrier.end();
+    this.#stream.end();
   }
 
   /** Aborts the connection; frames in flight in either direction are lost. */

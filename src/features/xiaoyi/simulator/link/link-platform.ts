@@ -1,6 +1,6 @@
 import type { Fields } from "../../../../core/model/json.ts";
 import type { PlatformTraits } from "../options.ts";
-import type { Channel, ControlAnswer, OutgoingControl, OutgoingMessage } from "../phone.ts";
+import type { Channel, ControlResult, OutgoingControl, OutgoingMessage } from "../phone.ts";
 import { type SimulatedTask, textLength } from "../task/simulated-task.ts";
 import type { Rule } from "../violations.ts";
 import { ChangeNotifier } from "../waiting.ts";
@@ -104,7 +104,7 @@ export class LinkPlatform implements Channel {
     return hosts.length > 0;
   }
 
-  sendControl(control: OutgoingControl): Promise<ControlAnswer> {
+  sendControl(control: OutgoingControl): Promise<ControlResult> {
     const { agentId, conversationId } = control.sender;
     const answer = this.#controls.add(control);
     this.#send(agentId, conversationId, encodeControl(control, this.style, this.#policy.clock.now()));

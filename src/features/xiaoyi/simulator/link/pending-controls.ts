@@ -1,26 +1,25 @@
 import type { Clock } from "../../../../core/model/ports.ts";
 import { DecodeError } from "../json.ts";
-import type { ControlAnswer, OutgoingControl } from "../phone.ts";
-import { decodeControlAnswer } from "../task/decode-response.ts";
+import type { ControlResult, OutgoingControl } from "../phone.ts";
+import { decodeControlResult } from "../task/decode-response.ts";
 import type { Report } from "../violations.ts";
 import type { Envelope } from "./wire-format.ts";
 
 interface Pending {
   readonly control: OutgoingControl;
-  readonly settle: (answer: ControlAnswer) => void;
-}
-
-interface Rules {
-  readonly clock: Clock;
-  readonly report: Report;
-  readonly controlPatienceMs: number;
+  readonly settle: (answer: ControlResult) => void;
 }
 
 /** Cancel and clear requests that wait for their answer. */
-export function createPendingControls({ clock, controlPatienceMs, report }: Rules) {
+export function createPendingControls(rules: {
+  readonly clock: Clock;
+  readonly report: Report;
+  readonly controlPatienceMs: number;
+}) {
+  const { clock, controlPatienceMs, report } = rules;
   const all = new Set<Pending>();
 
-  function add(control: OutgoingControl): Promise<ControlAnswer> {
+  function add(control: OutgoingControl): Promise<ControlResult> {
     return new Promise((resolve) => {
       const stop = clock.after(controlPatienceMs, () => pending.settle("no-answer"));
       const pending: Pending = {
@@ -43,7 +42,7 @@ export function createPendingControls({ clock, controlPatienceMs, report }: Rule
     if (response.kind === "error") found.settle("error");
     else if (response.kind === "answer") {
       try {
-        found.settle(decodeControlAnswer(response.result, found.control));
+        found.settle(decodeControlResult(response.result, found.control));
       } catch (error) {
         if (!(error instanceof DecodeError)) throw error;
         report("wrong-control-answer", error.message, found.control.taskId);

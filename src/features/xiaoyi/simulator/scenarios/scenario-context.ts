@@ -1,5 +1,6 @@
+import { sleep } from "../../../../core/model/backoff.ts";
 import type { Clock } from "../../../../core/model/ports.ts";
-import type { ControlAnswer, Phone } from "../phone.ts";
+import type { ControlResult, Phone } from "../phone.ts";
 import type { Random } from "../random.ts";
 import type { Simulator } from "../simulator.ts";
 import type { SimulatedTask } from "../task/simulated-task.ts";
@@ -116,9 +117,7 @@ export class ScenarioContext {
   }
 
   pause(milliseconds: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.options.clock.after(milliseconds, resolve);
-    });
+    return sleep(this.options.clock, milliseconds);
   }
 
   /** Waits until something unwanted happens or the quiet time is over. */
@@ -209,7 +208,7 @@ export class ScenarioContext {
     this.#checkAnswer(await this.within(phone.clear(), "Waiting for cleared"), "cleared");
   }
 
-  #checkAnswer(given: ControlAnswer, wanted: ControlAnswer): void {
+  #checkAnswer(given: ControlResult, wanted: ControlResult): void {
     this.check(given === wanted, `The agent answered ${given} instead of ${wanted}.`);
   }
 

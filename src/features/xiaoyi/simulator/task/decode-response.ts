@@ -1,6 +1,6 @@
 import { type Fields, fieldsOf, isObject } from "../../../../core/model/json.ts";
 import { DecodeError, textOf } from "../json.ts";
-import type { ControlAnswer, OutgoingControl } from "../phone.ts";
+import type { ControlResult, OutgoingControl } from "../phone.ts";
 
 type Part =
   | { readonly kind: "text"; readonly text: string }
@@ -61,10 +61,10 @@ function decodeFile(file: Fields): FilePart {
 const ANSWERS = {
   cancel: ["canceled", "failed", "unknown"],
   clear: ["cleared", "failed", "unknown"],
-} as const satisfies Record<OutgoingControl["kind"], readonly ControlAnswer[]>;
+} as const satisfies Record<OutgoingControl["kind"], readonly ControlResult[]>;
 
 /** Decodes the answer to a cancel or clear request. Throws `DecodeError`. */
-export function decodeControlAnswer(result: Fields, { requestId, taskId, kind }: OutgoingControl): ControlAnswer {
+export function decodeControlResult(result: Fields, { requestId, taskId, kind }: OutgoingControl): ControlResult {
   const state = fieldsOf(result.status).state;
   const known = ANSWERS[kind].find((answer) => answer === state);
   if (known === undefined) throw new DecodeError(`result.status.state is ${JSON.stringify(state)}.`);
