@@ -8,7 +8,6 @@ import { DEFAULT_STYLE, type DeviceEvent, type Simulator, type WireStyle } from 
 
 export interface PhoneContext {
   readonly simulator: Simulator;
-  /** Prints how the agent answered. */
   printAnswer(what: string, answer: string): void;
   wait(): Promise<void>;
   pause(milliseconds: number): Promise<void>;

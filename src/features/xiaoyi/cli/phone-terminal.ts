@@ -28,7 +28,6 @@ interface PhoneTerminalOptions {
 export class PhoneTerminal implements PhoneContext {
   readonly simulator: Simulator;
   readonly #options: PhoneTerminalOptions;
-  /** Number of messages without a response. */
   unanswered = 0;
   /** The state in which each task was last shown, so that it is shown once each time it settles. */
   readonly #shown = new WeakMap<SimulatedTask, string>();

@@ -62,7 +62,7 @@ export async function simulateXiaoyi(output: Output, flags: SimulateFlags): Prom
     profile: flags.profile,
     device: flags.device,
     silenceMs: timeoutMs,
-    ...(flags.http === undefined ? {} : { http: cloudOptions(flags.http, agent, flags) }),
+    http: flags.http === undefined ? undefined : cloudOptions(flags.http, agent, flags),
   });
   try {
     printSetup(output, simulator, flags, seed);
@@ -186,7 +186,6 @@ interface ScenarioRun {
   readonly timeoutMs: number;
 }
 
-/** Default number of times that the connection is dropped. */
 const DEFAULT_DISCONNECTS = 5;
 /** A compliant agent backs off after each loss of a connection that lasted less than 10 s. */
 const STEADY_MS = 10_500;

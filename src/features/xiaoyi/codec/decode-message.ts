@@ -47,7 +47,6 @@ export interface DecodedMessage {
   readonly events: readonly DeviceEvent[];
   /** False: the message holds only device events, which go to the task that waits for them. */
   readonly isTurn: boolean;
-  /** The push address of the user's device. */
   readonly pushId: string | undefined;
 }
 

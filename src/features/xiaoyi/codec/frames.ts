@@ -129,7 +129,6 @@ export interface RenderedFrame {
   readonly once?: true;
 }
 
-/** Common to all frames of a task. */
 export interface FrameScope {
   /** The platform's id of the task. */
   readonly taskId: string;
@@ -200,7 +199,6 @@ export function enqueueFrames(frames: readonly RenderedFrame[], waiting: Rendere
   }
 }
 
-/** What a renderer writes to. */
 export interface RenderOutput {
   readonly frames: RenderedFrame[];
   readonly losses: Loss[];

@@ -70,7 +70,6 @@ function chipText(content: JsonValue | undefined): string | undefined {
 /** The members of a data part that the platform interprets. */
 const SHOWABLE_MEMBERS = ["commands", "cardsInfo", "chipsInfo", "reference", "fileInfo"] as const;
 
-/** Whether a device can show or execute it. */
 export function isShowable(data: JsonValue): data is JsonObject {
   return isObject(data) && SHOWABLE_MEMBERS.some((member) => data[member] !== undefined);
 }
@@ -96,7 +95,6 @@ export function showablePart(data: JsonObject, text: string): Part {
   return { text, metadata: { [XIAOYI_EXTENSION]: { data } } };
 }
 
-/** The Xiaoyi content of a part, if it has any. */
 export function showableDataOf(part: Part): JsonObject | undefined {
   const data = xiaoyiMetadata(part.metadata)?.data;
   return isObject(data) ? data : undefined;
@@ -113,7 +111,6 @@ export function withInlineBytes(part: UrlPart, raw: string): UrlPart {
   return { ...part, metadata: { [XIAOYI_EXTENSION]: { raw } } };
 }
 
-/** Separates a file from its inline bytes. */
 export function splitInlineBytes(file: UrlPart): { readonly part: UrlPart; readonly raw: string | undefined } {
   const { metadata, ...part } = file;
   const raw = xiaoyiMetadata(metadata)?.raw;
@@ -125,7 +122,6 @@ export function isLocalFile(part: Part): boolean {
   return isUrlPart(part) && /^file:/i.test(part.url);
 }
 
-/** Adds the id of the uploaded file. */
 export function withFileId(part: Part, fileId: string): Part {
   return { ...part, metadata: { ...part.metadata, [XIAOYI_EXTENSION]: { ...xiaoyiMetadata(part.metadata), fileId } } };
 }

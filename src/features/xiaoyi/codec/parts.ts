@@ -35,7 +35,6 @@ export function isTextual(mediaType: string): boolean {
   return TEXTUAL.test(mediaType.replace(/\s*;.*$/s, ""));
 }
 
-/** `path` is the path of the part. */
 export function encodePart(part: Part, path: string, losses: Loss[]): PartWire {
   loseMetadata(part.metadata, path, losses);
   const reasoning = reasoningOf(part);

@@ -5,7 +5,6 @@ import { createFrame } from "../../../core/dialects/shared/responses.ts";
 import { sleep } from "../../../core/model/backoff.ts";
 import { ProtocolError } from "../../../core/model/errors.ts";
 import type { StreamEvent } from "../../../core/model/event.ts";
-import { omitUndefined } from "../../../core/model/json.ts";
 import type { Message } from "../../../core/model/message.ts";
 import type {
   CallContext,
@@ -69,7 +68,7 @@ export class AgentTasks {
     id: string,
     replyTo?: ReplyTo,
   ): Promise<{ readonly frames: FrameStream; readonly hasChosenId: boolean }> {
-    const input = { message, alwaysTask: true, ...omitUndefined({ replyTo }) };
+    const input = { message, alwaysTask: true, replyTo };
     try {
       return { frames: await this.#send({ ...input, chosenId: id }), hasChosenId: true };
     } catch (error) {

@@ -3,6 +3,7 @@ import type { ReplyTo } from "../../../core/model/operation.ts";
 import type { DecodedMessage } from "../codec/decode-message.ts";
 import { splitInlineBytes } from "../codec/metadata.ts";
 import type { Language } from "../codec/phone-texts.ts";
+import type { PrepareEvent } from "./upload.ts";
 
 /** Stores a short string for each of some conversations, across restarts. Never rejects. */
 export interface PersistentMap {
@@ -10,6 +11,20 @@ export interface PersistentMap {
   get(id: string): Promise<string | undefined>;
   /** Resolves when the value is stored. */
   set(id: string, value: string): Promise<void>;
+}
+
+/** What an entry of either access mode gives its users. */
+export interface UserServices {
+  /** Of the server's own texts. */
+  readonly language: Language;
+  /** Absent: users who left are not notified. */
+  readonly notifications?: OfflineNotifications | undefined;
+  /** Contexts of cleared sessions, by session id. Absent: they are forgotten with the process. */
+  readonly cleared?: PersistentMap | undefined;
+  /** Absent: files stay at the platform. */
+  readonly intake?: FileIntake | undefined;
+  /** Absent: files of answers are represented by their names and links. */
+  readonly prepare?: PrepareEvent | undefined;
 }
 
 /** Downloads the files of a message: the platform offers them only for a short time. */
@@ -32,7 +47,6 @@ export const NO_INTAKE: FileIntake = {
   }),
 };
 
-/** Returns the message unchanged if it has no files. */
 export async function downloadFiles(message: Message, language: Language, intake = NO_INTAKE): Promise<Message> {
   return intake.hasFiles(message) ? intake.download(message, language) : message;
 }
@@ -54,7 +68,6 @@ export interface OfflineNotifications {
   readAnswer(pushDataId: string): Promise<string | undefined>;
 }
 
-/** A user who reads the answer to a message. */
 export interface Attendance {
   /** To be registered with the message. */
   readonly replyTo: ReplyTo;

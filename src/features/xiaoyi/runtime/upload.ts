@@ -25,7 +25,6 @@ export interface BytesRequest {
 }
 
 interface UploadRequests {
-  /** Sends requests to the platform's own address. */
   readonly ask: Exchanger;
   /** Sends the bytes to a URL that the platform names, so it must be safe for untrusted targets. */
   readonly send: (url: string, request: BytesRequest) => Promise<{ readonly status: number }>;
@@ -101,7 +100,6 @@ export interface OutgoingFile {
   readonly bytes: Uint8Array;
 }
 
-/** Uploads a file to the platform and returns its id there. */
 export type UploadFile = (file: OutgoingFile) => Promise<string>;
 
 const MAX_REMEMBERED = 1_000;

@@ -9,10 +9,8 @@ import { isLocalUrl } from "./trusted-exchanger.ts";
 
 export const XIAOYI_LINK_URL = "wss://hag.cloud.huawei.com/openclaw/v1/ws/link";
 
-/** The options of an entry that concern dialling. */
 export interface DialledEntry {
   readonly agent: string;
-  /** The platform's id of the agent. */
   readonly agentId: string;
   readonly ak: string;
   readonly sk: string;

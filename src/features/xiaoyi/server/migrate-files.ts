@@ -26,7 +26,6 @@ interface MigrationContext extends Required<Pick<XiaoyiOptions, "http" | "links"
   readonly log: Log;
 }
 
-/** Imports one entry of a file. */
 type Import = (key: string, value: JsonValue, context: MigrationContext) => Promise<unknown>;
 
 /** By the name of the file; in this order, as a task's notification takes precedence over its answer. */

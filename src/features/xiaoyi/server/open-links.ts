@@ -20,7 +20,6 @@ import { createPlatformUpload } from "./trusted-exchanger.ts";
 export interface XiaoyiLinkContext {
   readonly tools: DialectTools;
   readonly host: CarrierHost;
-  /** The default owner of an agent's tasks. */
   readonly defaultOwner: (agent: string) => string;
   readonly phones: Pick<PhoneServices, "intake" | "notificationsFor">;
 }

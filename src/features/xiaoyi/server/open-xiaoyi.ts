@@ -35,14 +35,11 @@ export interface XiaoyiOptions {
   readonly http?: readonly XiaoyiHttpEntryOptions[];
   /** Agents that dial the platform. */
   readonly links?: readonly XiaoyiLinkOptions[];
-  /** How files from users are handled. */
   readonly files?: XiaoyiFilesOptions;
 }
 
-/** Options of an agent in either access mode. */
 interface XiaoyiEntryOptions {
   readonly agent: string;
-  /** The owner of its tasks. */
   readonly owner?: string;
   /** `phone` (the default) or `spec`. */
   readonly render?: RenderMode;
@@ -52,7 +49,6 @@ interface XiaoyiEntryOptions {
   readonly push?: XiaoyiPushOptions;
 }
 
-/** One agent that dials the platform. */
 export interface XiaoyiLinkOptions extends XiaoyiEntryOptions, DialledEntry {
   /** Interval between heartbeats. Default: 20 s. */
   readonly heartbeatMs?: number;
@@ -84,7 +80,6 @@ interface XiaoyiHttpEntryOptions extends XiaoyiEntryOptions {
 }
 
 interface XiaoyiHttpContext {
-  /** The default owner of an agent's tasks. */
   readonly defaultOwner: (agent: string) => string;
   /** Throws before the server has started. */
   readonly records: () => Records;

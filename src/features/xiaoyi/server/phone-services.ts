@@ -34,7 +34,6 @@ export interface XiaoyiPushOptions {
   readonly spacingMs?: number;
 }
 
-/** How files from users are handled. */
 export interface XiaoyiFilesOptions {
   /** Maximum size of one file. Default: 30 MiB. */
   readonly maxBytes?: number;

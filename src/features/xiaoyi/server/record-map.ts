@@ -1,7 +1,7 @@
 /** What is known of conversations and users, as records in the store. */
 
 import type { Records } from "../../../core/dialects/carrier.ts";
-import { type JsonValue, omitUndefined } from "../../../core/model/json.ts";
+import type { JsonValue } from "../../../core/model/json.ts";
 import type { Log } from "../../../core/model/ports.ts";
 import type { PersistentMap } from "../runtime/ports.ts";
 
@@ -24,7 +24,7 @@ export async function allRecords(records: Pick<Records, "records">, space: strin
   const all: { readonly key: string; readonly value: string }[] = [];
   for (;;) {
     const after = all.at(-1)?.key;
-    const page = await records.records(space, { limit: PAGE_SIZE, ...omitUndefined({ after }) });
+    const page = await records.records(space, { limit: PAGE_SIZE, after });
     all.push(...page);
     if (page.length < PAGE_SIZE) return all;
   }

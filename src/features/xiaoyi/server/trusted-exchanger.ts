@@ -26,7 +26,6 @@ export function isSafeUrl(url: string): boolean {
 export const XIAOYI_UPLOAD_URL = "https://hag-drcn.op.dbankcloud.com";
 
 const MAX_RESPONSE_BYTES = 256 * 1024;
-/** Timeout for all bytes of one file. */
 const UPLOAD_TIMEOUT_MS = 120_000;
 
 /** Only a platform on this machine may name upload targets on it. */

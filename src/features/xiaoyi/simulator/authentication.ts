@@ -9,7 +9,6 @@ export function sign(secretKey: string, timestamp: string): string {
 /** Maximum clock skew of a signed timestamp, in either direction. Documented for calls; assumed for the link. */
 export const DEFAULT_SKEW_MS = 15 * 60_000;
 
-/** Constant-time comparison. */
 function equalSecrets(one: string, other: string): boolean {
   return timingSafeEqual(digest(one), digest(other));
 }
@@ -24,7 +23,6 @@ export interface RegisteredAgent {
   /** The second set of credentials, required for uploads. */
   readonly uid?: string;
   readonly apiKey?: string;
-  /** Id of the trigger that push notifications use. */
   readonly apiId?: string;
 }
 

@@ -8,9 +8,7 @@ import type { Profile } from "./task/screen.ts";
 
 /** Properties of the platform that differ between versions, are not known for certain, or are configurable. */
 export interface PlatformTraits {
-  /** How the app renders updates. */
   readonly profile: Profile;
-  /** Maximum clock skew of a signature. */
   readonly skewMs: number;
   /** How to treat an agent that sends frames before its init frame. */
   readonly beforeInit: "ignore" | "close";
@@ -27,7 +25,6 @@ export interface PlatformTraits {
   readonly spread: "duplicate" | "partition";
   /** Silence after which the phone gives up. Assumed: the actual time is not published. */
   readonly silenceMs: number;
-  /** Maximum characters in the text of one frame. */
   readonly textLimit: number;
   /** Characters in one frame above which the connection is cut. Assumed, therefore off. */
   readonly cutAbove: number;
@@ -66,7 +63,6 @@ export interface SimulatorOptions extends Partial<PlatformTraits> {
   readonly port?: number;
   /** Phones use the first one. Default: a generated agent. */
   readonly agents?: readonly [RegisteredAgent, ...RegisteredAgent[]];
-  /** Device kind of the first phone. */
   readonly device?: DeviceKind;
   /** Call the agent at an address instead of waiting for it to connect. */
   readonly http?: CloudOptions;

@@ -35,7 +35,6 @@ function variableParts({ device, pushId, variables }: Phone): readonly Fields[] 
   return [dataPart({ variables: { systemVariables } })];
 }
 
-/** The sender of a message, in the platform's ids. */
 interface Sender {
   readonly agentId: string;
   readonly deviceId: string;
@@ -88,7 +87,6 @@ export interface PhoneOptions {
   readonly variables?: VariablesForm;
 }
 
-/** Shared by all phones of a simulator. */
 interface PhoneDependencies {
   readonly agentId: string;
   readonly channel: Channel;
@@ -113,7 +111,6 @@ export class Phone implements PushDevice {
   /** The newest task: the only one whose channel is open. */
   current: SimulatedTask | undefined;
   readonly #dependencies: PhoneDependencies;
-  /** Number of messages by conversation. */
   readonly #turns = new Map<string, number>();
 
   constructor(dependencies: PhoneDependencies, { device = "mobile", variables = "none" }: PhoneOptions = {}) {
@@ -165,7 +162,6 @@ export class Phone implements PushDevice {
     return task;
   }
 
-  /** Asks the agent to cancel the running task. */
   async cancel(): Promise<ControlResult> {
     const task = this.current;
     const answer = await this.#control("cancel", task?.id);

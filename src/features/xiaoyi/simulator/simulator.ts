@@ -46,7 +46,6 @@ function createAccountService(random: Random) {
   return { issueCode, route };
 }
 
-/** Injects faults between an agent and the platform. */
 function createLinkFaults(platform: LinkPlatform, agentId: string) {
   const forEach = (act: (connection: AgentConnection) => void): void => platform.connections(agentId).forEach(act);
   return {
@@ -75,7 +74,6 @@ function createLinkFaults(platform: LinkPlatform, agentId: string) {
     refuse(status?: number): void {
       platform.refusal = status;
     },
-    /** Sends any text, unmodified. */
     send: (text: string) => forEach((connection) => connection.send(text)),
   };
 }
@@ -91,9 +89,7 @@ const CLOSE_TIMEOUT_MS = 1_000;
 
 type SimulatorListener = (event: SimulatorEvent) => void;
 
-/** The platform and its phones. */
 export class Simulator {
-  /** The agent that the phones use. */
   readonly agent: RegisteredAgent;
   readonly phone: Phone;
   readonly faults: ReturnType<typeof createLinkFaults>;
@@ -147,14 +143,13 @@ export class Simulator {
         onAgent: ({ agentId }, socket) => this.link.accept(agentId, index, socket),
       });
     this.#hosts = traits.hosts === 1 ? [createHost(0)] : [createHost(0), createHost(1)];
-    this.phone = this.addPhone(options.device === undefined ? {} : { device: options.device });
+    this.phone = this.addPhone({ device: options.device });
   }
 
   async listen(): Promise<void> {
     for (const host of this.#hosts) await host.listen();
   }
 
-  /** Origin of the HTTP services. */
   get origin(): string {
     return this.#hosts[0].origin();
   }
@@ -185,7 +180,6 @@ export class Simulator {
     (this.cloud ?? this.link).style = style;
   }
 
-  /** Another device, with its own conversation. */
   addPhone(options: PhoneOptions = {}): Phone {
     const { clock, random } = this.#options;
     const { report } = this.#violations;
@@ -220,7 +214,6 @@ export class Simulator {
     return this.cloud !== undefined || this.link.isReady(this.agent.agentId);
   }
 
-  /** Returns a function that unsubscribes. */
   subscribe(listener: SimulatorListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

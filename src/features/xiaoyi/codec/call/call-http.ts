@@ -237,7 +237,6 @@ function decodeCancelResult(result: unknown, operation: Operation | undefined): 
   return decodeCanceledTask(messageIdsOfTask(id), fieldsOf(status).state);
 }
 
-/** Folds a complete stream into its task. */
 function decodeWholeStream(text: string, operation: Operation | undefined): Lossy<{ readonly task: Task }> {
   const answer = createAnswerDecoder(operation);
   const losses: Loss[] = [];

@@ -51,7 +51,6 @@ export class AnswerDecoder {
     return this.#ended;
   }
 
-  /** The answer ended with a question. */
   get endsWithQuestion(): boolean {
     return this.#asks;
   }
@@ -71,7 +70,6 @@ export class AnswerDecoder {
     return this.#artifacts.length;
   }
 
-  /** Whether a frame names a different task id. */
   namesOtherTask({ taskId }: AnswerFrame): boolean {
     return taskId !== undefined && this.#scope !== undefined && taskId !== this.#scope.taskId;
   }
@@ -88,7 +86,6 @@ export class AnswerDecoder {
     return this.isSettling ? this.#end(undefined) : [];
   }
 
-  /** Passes on buffered reasoning. */
   flush(): TaskEvent[] {
     const events: TaskEvent[] = [];
     if (!this.#ended) this.#flush(events);

@@ -33,7 +33,6 @@ export class ArtifactTracker {
   /** The text of each artifact; empty if the artifact holds anything other than text. */
   readonly #texts = new Map<string, string>();
   readonly #items = new Set<string>();
-  /** The artifact whose text was received last. */
   #latest: string | undefined;
   /** An id was used for more than one chunk. */
   #reusesIds = false;
@@ -59,7 +58,6 @@ export class ArtifactTracker {
     return this.#length;
   }
 
-  /** The text that was received last. */
   get latestText(): string {
     return this.#latest === undefined ? "" : (this.#texts.get(this.#latest) ?? "");
   }

@@ -12,7 +12,6 @@ import { LOSSES } from "../losses.ts";
 import { XIAOYI_EXTENSION, xiaoyiMetadata } from "../metadata.ts";
 import { encodeParts } from "../parts.ts";
 
-/** The task and session of a message. */
 export interface MessageIds {
   readonly taskId: string;
   readonly sessionId: string;

@@ -15,7 +15,6 @@ import {
 import { type Language, phoneText, translateStatus } from "../phone-texts.ts";
 import { visibleTextOf } from "./phone-renderer.ts";
 
-/** The push address of one of the user's devices. */
 export interface PhoneAddress {
   readonly pushId: string;
   readonly loginSessionId?: string;

@@ -27,7 +27,6 @@ interface SortedParts extends Attachments {
   readonly text: string;
   /** As blocks of JSON, shown only if there is no text. */
   readonly data: string;
-  /** The paths of the data parts. */
   readonly dataPaths: readonly string[];
 }
 

@@ -27,7 +27,6 @@ export class ShownText {
   #headLength = 0;
   #full = false;
 
-  /** The text of the newest section. */
   get latest(): string {
     return this.#sections.at(-1)?.text ?? "";
   }

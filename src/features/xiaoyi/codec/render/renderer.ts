@@ -35,7 +35,6 @@ export type RenderMode = (typeof RENDER_MODES)[number];
 
 export interface RenderOptions extends FrameScope {
   readonly mode: RenderMode;
-  /** Language of the server's own texts. */
   readonly language: Language;
   /** The desktop assistant shows questions from the status. */
   readonly desktop?: boolean;

@@ -205,7 +205,6 @@ function signatureOf({ purpose, secret }: TokenScope, head: string): string {
   return digest.subarray(0, SIGNATURE_BYTES).toString("base64url");
 }
 
-/** Why a request was refused, logged for the operator. */
 type RefusalReason = DenialReason | ErrorCode | "nothing-to-cancel";
 
 /** Hints may quote input from the caller. */

@@ -142,7 +142,6 @@ function refuseWrongEndpoint({ method, path }: RequestHead): FullReply | undefin
   return { ...reply, headers: { ...reply.headers, allow: "POST" } };
 }
 
-/** One authenticated request from the platform. */
 interface PlatformRequest extends Authentication, Omit<Tools, "admit"> {
   readonly exchange: ExchangeRequest;
   readonly context: ServeContext;

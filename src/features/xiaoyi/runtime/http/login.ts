@@ -106,7 +106,6 @@ export function tokenErrorReply(status: 400 | 401, error: string): FullReply {
   return jsonReply(status, JSON.stringify({ error }), { ...NO_STORE, ...challenge });
 }
 
-/** Logs a user in. */
 export async function authorize(
   params: unknown,
   { accounts, language }: Entry,
@@ -132,7 +131,6 @@ export async function deauthorize(params: unknown, { accounts }: Entry): Promise
   return { version: VERSION };
 }
 
-/** The data of the message's first part. */
 function firstPartData(params: unknown): Fields {
   const { parts } = fieldsOf(fieldsOf(params).message);
   return fieldsOf(fieldsOf(listOf(parts)[0]).data);

@@ -1,10 +1,8 @@
 /** How an agent is connected to the platform. */
 
 import type { JsonObject } from "../../../../core/model/json.ts";
-import type { Language } from "../../codec/phone-texts.ts";
 import type { RenderMode } from "../../codec/render/renderer.ts";
-import type { FileIntake, OfflineNotifications, PersistentMap } from "../ports.ts";
-import type { PrepareEvent } from "../upload.ts";
+import type { UserServices } from "../ports.ts";
 
 /** How the platform authenticates; chosen in its console. */
 export type Access =
@@ -19,28 +17,16 @@ export type Access =
     }
   | { readonly kind: "oauth"; readonly clientId: string; readonly clientSecret: string };
 
-export interface Entry {
+export interface Entry extends UserServices {
   readonly access: Access;
   /** The owner of the platform's tasks. */
   readonly owner: string;
   readonly render: RenderMode;
-  /** Language of the server's own texts. */
-  readonly language: Language;
-  /** Lifetime of an `agentSessionId`. */
   readonly sessionTtlMs: number;
   /** Absent: users cannot log in. */
   readonly accounts: Accounts | undefined;
-  /** Absent: users who left are not notified. */
-  readonly notifications?: OfflineNotifications | undefined;
-  /** Contexts of cleared sessions, by session id. Absent: a cleared session stays in its context. */
-  readonly cleared?: PersistentMap | undefined;
-  /** Absent: files stay at the platform. */
-  readonly intake?: FileIntake | undefined;
-  /** Absent: files of answers are represented by their names and links. */
-  readonly prepare?: PrepareEvent | undefined;
 }
 
-/** Handles user logins. */
 export interface Accounts {
   /** Exchanges the login's authorization code for the user's account. Throws a ProtocolError for an invalid code. */
   exchange(authCode: string): Promise<JsonObject>;

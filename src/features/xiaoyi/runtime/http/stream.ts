@@ -26,7 +26,6 @@ interface StreamOptions {
   readonly render: RenderMode;
   readonly language: Language;
   readonly prepare?: PrepareEvent | undefined;
-  /** Called with the error if the stream fails. */
   readonly onFailure: (error: unknown) => void;
   /** Learns whether the reader stayed to the end. */
   readonly attendance?: Pick<Attendance, "finished" | "left"> | undefined;

@@ -7,7 +7,6 @@ import type { Session, Sessions } from "./sessions.ts";
 
 interface ControlResult {
   readonly result: object;
-  /** The target task. */
   readonly taskId?: string;
 }
 

@@ -18,7 +18,6 @@ export interface OutgoingFrame {
 export interface FrameSource {
   /** The next frame to send; undefined if there is none at present. */
   peek(): OutgoingFrame | undefined;
-  /** The frame from `peek` was sent. */
   sent(): void;
 }
 
@@ -177,7 +176,6 @@ export class DeliveredItems {
     for (const key of this.#pinged.splice(0)) this.#delivered.set(key, (this.#delivered.get(key) ?? 0) + 1);
   }
 
-  /** Everything is sent again, until `endResend`. */
   beginResend(): void {
     this.#sent = [];
     this.#pinged = [];
@@ -189,7 +187,6 @@ export class DeliveredItems {
     this.#toSkip.clear();
   }
 
-  /** The frames that still have to be sent. */
   withoutDelivered(frames: readonly RenderedFrame[]): readonly RenderedFrame[] {
     return this.#toSkip.size === 0 ? frames : frames.filter((frame) => !this.#skips(frame));
   }
@@ -250,7 +247,6 @@ export class DuplicateFilter {
 export interface ReceivedFrame {
   /** Identifies the frame, also across processes. */
   readonly key: string;
-  /** The frame is forgotten after `keepMs`. */
   expireIn(keepMs: number): void;
   /** Later frames with the same ids and content are new. */
   forget(): void;

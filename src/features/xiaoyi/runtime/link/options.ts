@@ -3,12 +3,10 @@
 import type { ServeContext } from "../../../../core/dialects/contract.ts";
 import type { Delivery, ReplyTo } from "../../../../core/model/operation.ts";
 import type { Clock, Log } from "../../../../core/model/ports.ts";
-import type { Language } from "../../codec/phone-texts.ts";
 import type { RenderMode } from "../../codec/render/renderer.ts";
-import type { FileIntake, OfflineNotifications, PersistentMap } from "../ports.ts";
-import type { PrepareEvent } from "../upload.ts";
+import type { UserServices } from "../ports.ts";
 
-export interface LinkAgentOptions {
+export interface LinkAgentOptions extends UserServices {
   readonly agentId: string;
   /** Names of the servers that are dialled, the main one first. */
   readonly servers: readonly [string, ...string[]];
@@ -25,17 +23,7 @@ export interface LinkAgentOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly mode: RenderMode;
-  /** Language of the server's own texts. */
-  readonly language: Language;
   readonly times?: Partial<LinkTimes>;
-  /** Absent: files are represented by their names and links. */
-  readonly prepare?: PrepareEvent | undefined;
-  /** Absent: users who left are not notified. */
-  readonly notifications?: OfflineNotifications | undefined;
-  /** Absent: files stay at the platform. */
-  readonly intake?: FileIntake | undefined;
-  /** Absent: cleared conversations are forgotten when the process ends. */
-  readonly cleared?: PersistentMap | undefined;
 }
 
 export interface LinkTimes {

@@ -17,7 +17,6 @@ export interface ReplyAddress extends MessageHead {
   readonly server: string;
   /** Keys of the frames with the task's messages: the platform may deliver them again. */
   readonly frames: readonly string[];
-  /** The process that received the message. */
   readonly receiver: string;
 }
 
@@ -56,7 +55,6 @@ interface HeldDelivery {
 
 export class OwedReplies {
   readonly #options: Pick<LinkAgentOptions, "log" | "notifications" | "replies">;
-  /** Identifies this process. */
   readonly #receiver: string;
   readonly #open = new Map<string, Reply>();
   /** The claim says that this process answers; it also protects a later registration for the same task. */
@@ -83,7 +81,6 @@ export class OwedReplies {
     return this.#open.get(keyOf(address));
   }
 
-  /** Whether this process received the message. */
   isReceivedHere({ receiver }: ReplyAddress): boolean {
     return receiver === this.#receiver;
   }

@@ -20,7 +20,6 @@ export interface MessageHead {
   readonly taskId: string;
   readonly requestId: JsonRpcId;
   readonly desktop: boolean;
-  /** When the message was received. */
   readonly at: number;
 }
 
@@ -31,9 +30,7 @@ interface ReplyOptions
   readonly report: (losses: readonly Loss[]) => void;
   /** The current task, followed by its updates; with `moreComes` also if it waits for input, which will follow. */
   readonly reopen: (moreComes: boolean) => Promise<FrameStream>;
-  /** The engine's task id is known. */
   readonly onTask: (id: string) => void;
-  /** Frames can be sent. */
   readonly onReady: () => void;
   /** A complete answer or question has been unsent for too long. */
   readonly onUndelivered: () => void;
@@ -43,7 +40,6 @@ interface ReplyOptions
 
 /** Maximum queued frames of one answer; beyond that, reading the task's log pauses. */
 const MAX_WAITING_FRAMES = 500;
-/** Delay before a failed stream is reopened. */
 const RETRY_MS = 1_000;
 /** How long a message is still recognised as a duplicate after its answer. */
 const DUPLICATE_MESSAGE_MS = 10_000;
@@ -52,7 +48,6 @@ export class Reply implements Unconfirmed {
   readonly head: MessageHead;
   /** That of the newest message. */
   requestId: JsonRpcId;
-  /** The messages it answers. */
   readonly frames: ReceivedFrame[] = [];
   /** A message was added to the running task: if the task asks for input, that message is the answer. */
   expectsInput = false;
@@ -69,7 +64,6 @@ export class Reply implements Unconfirmed {
   #stopStream = (): void => {};
   #abandoned = false;
   #settled = false;
-  /** Set if the message was refused. */
   #refusal: ProtocolError | undefined;
   readonly #started = createDeferred();
   #lastSentAt = 0;
@@ -95,12 +89,10 @@ export class Reply implements Unconfirmed {
     return this.#following;
   }
 
-  /** Resolves when the message was accepted or refused. */
   get started(): Promise<void> {
     return this.#started.promise;
   }
 
-  /** The last frame was sent. */
   get isSent(): boolean {
     return this.ended && this.#waiting.length === 0;
   }
@@ -278,7 +270,6 @@ export class Reply implements Unconfirmed {
     return this.#options.reopen(expectsInput);
   };
 
-  /** Whether the task's question was already sent. */
   #isAskedAlready(event: StreamEvent): boolean {
     return this.#renderer.asking && "task" in event && event.task.status.state === "TASK_STATE_INPUT_REQUIRED";
   }

@@ -38,7 +38,6 @@ export class Session implements FrameSource {
     return this.tasks.get(platformId) ?? platformId;
   }
 
-  /** The whole answer was delivered. */
   settle(reply: Reply): void {
     if (this.reply === reply && reply.ended) this.reply = undefined;
     if (this.idle) this.#onIdle(this);
@@ -63,7 +62,6 @@ export class Session implements FrameSource {
 const MAX_SESSIONS = 10_000;
 const MAX_ALIASES = 20_000;
 
-/** Conversations, by all their ids. */
 export class Sessions {
   /** Conversations with a pending answer, including cleared ones. */
   readonly busy = new Set<Session>();
@@ -101,7 +99,6 @@ export class Sessions {
     return undefined;
   }
 
-  /** The conversation id for an alias. */
   idOf(name: string): string {
     return this.#aliases.get(name) ?? name;
   }

@@ -127,7 +127,6 @@ const FETCH_TEXTS = {
   "bad-response": "fileUnreadable",
 } as const satisfies Record<GuardedFetchErrorCode, PhoneTextName>;
 
-/** The response was not the file. */
 class WrongContentError extends Error {
   override readonly name = "WrongAnswer";
   readonly reason: Reason;
@@ -167,7 +166,6 @@ function withoutMediaType<T extends object>({ mediaType, ...rest }: T & { readon
   return rest;
 }
 
-/** The file from its inline bytes. */
 function fromInlineBytes({ url: _dead, ...rest }: UrlPart, raw: string): Part {
   const part: RawPart = { ...rest, raw };
   return isTextFile(part) ? toTextPart(part) : part;

@@ -30,7 +30,6 @@ interface StoredContent {
   readonly bytes: number;
   /** The most recently sent last. */
   readonly names: readonly string[];
-  /** When it was last sent. */
   readonly at: number;
 }
 

@@ -53,7 +53,6 @@ export class OfferedFiles {
     };
   }
 
-  /** Undefined for requests to other paths. */
   answer({ method, path }: RequestHead): FullReply | undefined {
     if (!path.startsWith(FILES_PATH)) return undefined;
     if (method !== "GET" && method !== "HEAD") return methodNotAllowed("GET, HEAD");

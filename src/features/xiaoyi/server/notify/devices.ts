@@ -66,7 +66,6 @@ export class DeviceSpacing {
     }
   }
 
-  /** The earliest time of the next notification to a device. */
   readyAt(pushId: string): number {
     return (this.#notifiedAt.get(pushId) ?? Number.NEGATIVE_INFINITY) + DEVICE_SPACING_MS;
   }

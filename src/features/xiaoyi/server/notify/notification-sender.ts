@@ -21,7 +21,6 @@ export interface NotificationSenderOptions {
   readonly url: string;
   readonly apiId: string;
   readonly keys: KeyPair;
-  /** Language of the server's own texts. */
   readonly language: Language;
   /** Minimum interval between two notifications, to any device. */
   readonly spacingMs: number;
@@ -50,7 +49,6 @@ interface Job {
   readonly pushId: string;
   readonly body: string;
   readonly backoff: Backoff;
-  /** Earliest time to send. */
   dueAt: number;
   readonly settle: (outcome: PushOutcome) => void;
 }

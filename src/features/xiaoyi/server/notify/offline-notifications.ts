@@ -23,7 +23,6 @@ export interface NotificationHost {
 export interface PhoneNotificationsOptions {
   /** The entry of the configuration: devices and tasks of other entries are not touched. */
   readonly entry: NotificationEntry;
-  /** Language of the server's own texts. */
   readonly language: Language;
   /**
    * All callers of the agent are one user, who is notified on every device; otherwise only on those of the
@@ -54,7 +53,6 @@ function notificationRoute(entry: NotificationEntry): string {
   return `xiaoyi-notifications:${entryKey(entry)}`;
 }
 
-/** Where a notification is delivered. */
 interface NotificationAddress {
   readonly sessionId: string;
   readonly since: number;

@@ -17,7 +17,6 @@ export interface CloudOptions {
   readonly credentials: CloudCredentials;
   /** `session` sends the credentials once and a session id afterwards; `stateless` sends them with every request. */
   readonly mode?: "session" | "stateless";
-  /** Number of concurrent session ids. */
   readonly sessions?: number;
   /** Sends the session id with a trailing space, as printed in the documentation. */
   readonly trailingSpace?: boolean;
@@ -120,11 +119,7 @@ export class CloudPlatform implements Channel {
     try {
       const request = { jsonrpc: "2.0", id, method: "message/stream", params: messageParams(message, this.style) };
       const answer = await this.#call(request, "text/event-stream");
-      await receiveStream(answer, task, {
-        id,
-        report: this.#dependencies.report,
-        ...(leaveAfter === undefined ? {} : { leaveAfter }),
-      });
+      await receiveStream(answer, task, { id, report: this.#dependencies.report, leaveAfter });
     } catch (error) {
       this.#report(error, "bad-response", task.id);
       task.end("broken");

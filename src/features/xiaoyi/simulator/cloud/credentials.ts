@@ -41,7 +41,6 @@ export class AgentSessions {
     return { slot, id: await this.#open(slot) };
   }
 
-  /** Discards an id that the agent no longer accepts. */
   forget(slot: number, id: string): void {
     if (this.#sessions[slot]?.id === id) this.#sessions[slot] = undefined;
   }
@@ -77,7 +76,6 @@ export class AgentSessions {
   }
 }
 
-/** Credentials as entered in the platform's console. */
 export type CloudCredentials =
   | { readonly kind: "signed"; readonly accessKey: string; readonly secretKey: string }
   | { readonly kind: "header"; readonly key: string; readonly name?: string; readonly bearer?: boolean }

@@ -11,7 +11,6 @@ interface StreamExpectations {
   /** Id of the request, repeated in every frame. */
   readonly id: string;
   readonly report: Report;
-  /** Disconnect after this many frames. */
   readonly leaveAfter?: number;
 }
 

@@ -33,7 +33,6 @@ export interface ConnectionEvent {
   readonly kind: "connected" | "ready" | "closed";
   readonly agentId: string;
   readonly hostIndex: number;
-  /** The close code. */
   readonly code?: number;
 }
 
@@ -41,7 +40,6 @@ interface Route {
   readonly task: SimulatedTask;
   /** Session ids that agents may put into the envelope. */
   readonly sessionIds: Set<string>;
-  /** Servers that the message was sent on. */
   readonly hosts: Set<number>;
   /** How the end of the task arrived. */
   end?: Arrival;

@@ -13,7 +13,6 @@ export const SCENARIO_NAMES = Object.keys(SCENARIOS) as readonly ScenarioName[];
 export interface ScenarioReport {
   readonly name: ScenarioName;
   readonly outcome: "passed" | "failed" | "not-shown";
-  /** Why it failed or could not be shown. */
   readonly why: string | undefined;
   /** Source of the rule that `why` refers to; only for failures. */
   readonly source?: string;

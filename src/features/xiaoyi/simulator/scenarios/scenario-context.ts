@@ -44,7 +44,6 @@ export interface ScenarioOptions {
   readonly phrases?: Partial<Phrases>;
   /** The expected final text, for agents whose answers are predictable. */
   readonly expected?: (sent: string) => string;
-  /** Timeout of each step. */
   readonly patienceMs?: number;
   readonly disconnects?: number;
   /** How long a connection lasts before it is lost: agents back off longer each time if it never lasts. */
@@ -85,13 +84,11 @@ export class ScenarioContext {
     this.options = { ...DEFAULTS, ...options };
   }
 
-  /** Another device of the simulator's kind. */
   addPhone(): Phone {
     const { device, variables } = this.simulator.phone;
     return this.simulator.addPhone({ device, variables });
   }
 
-  /** Fails on timeout. */
   async within<T>(promise: Promise<T>, what: string): Promise<T> {
     let stop = (): void => {};
     const late = new Promise<never>((_resolve, reject) => {
@@ -212,7 +209,6 @@ export class ScenarioContext {
     this.check(given === wanted, `The agent answered ${given} instead of ${wanted}.`);
   }
 
-  /** Resolves after this many changes of any task. */
   async waitForChanges(count: number): Promise<void> {
     let left = count;
     if (left === 0) return;
@@ -229,7 +225,6 @@ export class ScenarioContext {
     }
   }
 
-  /** An integer from 0 to `limit - 1`. */
   randomInt(limit: number): number {
     return Math.floor(this.options.random() * limit);
   }

@@ -38,7 +38,6 @@ const scenario = (about: string, source: string, run: Converse) => ({ about, sou
 const linkScenario = (...row: Parameters<typeof scenario>) => ({ ...scenario(...row), overLink: true });
 
 export const SCENARIOS = {
-  /** A message and its answer; then the app is reopened and the conversation continues. */
   normal: scenario("messages and answers, with the app opened again in between", SOURCES.STREAM, async (context) => {
     const { phone } = context;
     await context.ask(phone, context.phrases.plain);
@@ -59,7 +58,6 @@ export const SCENARIOS = {
     seen.delete("");
     if (seen.size < 2) throw new NotShown("The answer came in one piece.");
   }),
-  /** An answer that does not fit into one frame. */
   long: scenario("an answer that one frame cannot carry", SOURCES.DEVICE_REPORT, async (context) => {
     const task = await context.ask(context.phone, context.phrases.long);
     const { length } = task.screen().text;
@@ -200,14 +198,12 @@ export const SCENARIOS = {
       });
     },
   ),
-  /** Many concurrent conversations. */
   crowd: scenario("a thousand conversations at once", SOURCES.STREAM, async (context) => {
     await context.waitUntilReady();
     const phones = Array.from({ length: context.options.crowd }, () => context.addPhone());
     const tasks = phones.map((phone, index) => phone.say(`${context.phrases.plain} ${index}`));
     await Promise.all(tasks.map((task) => context.expectAnswer(task)));
   }),
-  /** Messages, cancel and clear in every encoding the platform was seen to use. */
   spellings: scenario("everything in all ways the platform spells it", SOURCES.PLUGIN, async (context) => {
     const { simulator } = context;
     let tooLate = 0;

@@ -12,7 +12,6 @@ import type { Report } from "../violations.ts";
 export interface Notification {
   readonly artifactId: string;
   readonly title: string;
-  /** The title was truncated. */
   readonly cut: boolean;
   readonly text: string | undefined;
   /** Refers to content that the agent is asked for when the notification is tapped. */
@@ -60,7 +59,6 @@ interface Push {
   readonly notification: Notification;
 }
 
-/** The endpoint to which agents send push notifications. */
 export class Webhook {
   /** Accepted but never shown: too soon after another, or a duplicate. */
   swallowed = 0;

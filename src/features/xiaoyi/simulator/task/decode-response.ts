@@ -122,7 +122,6 @@ function referenceFault({ reference }: Fields): string | undefined {
   return isComplete ? undefined : "A reference needs card.type.";
 }
 
-/** The states that the platform supports. */
 const STATES = ["submitted", "working", "input-required", "completed", "canceled", "failed", "unknown"] as const;
 export type State = (typeof STATES)[number];
 

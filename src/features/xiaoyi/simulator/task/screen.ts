@@ -60,7 +60,6 @@ interface ShownFile {
   readonly shown: boolean;
 }
 
-/** What the user sees of one task. */
 export interface Screen {
   readonly text: string;
   /** False while the text has been received but the phone still shows the task as working. */
@@ -70,7 +69,6 @@ export interface Screen {
   readonly dots: boolean;
   /** Status texts that became chat entries. */
   readonly notes: readonly string[];
-  /** Temporary status text. */
   readonly statusBar: string;
   /** Commands, cards, chips and references, as received. */
   readonly data: readonly Fields[];
@@ -171,7 +169,6 @@ function filesInData({ fileInfo }: Fields): readonly ShownFile[] {
   });
 }
 
-/** Ids of uploaded files that a data part refers to. */
 export function fileIdsIn({ fileInfo }: Fields): readonly string[] {
   return listOf(fileInfo).flatMap((file) => textOf(fieldsOf(file).fileId) ?? []);
 }

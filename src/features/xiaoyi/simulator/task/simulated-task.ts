@@ -73,7 +73,6 @@ export class SimulatedTask implements TaskOrigin {
     return this.ending === undefined;
   }
 
-  /** The task ended without an answer. */
   get isUnanswered(): boolean {
     return UNANSWERED.has(this.ending);
   }
@@ -122,7 +121,6 @@ export class SimulatedTask implements TaskOrigin {
     this.#changed();
   }
 
-  /** The user answers a question of the agent. */
   resume(): void {
     this.state = "submitted";
     this.finals = 0;

@@ -44,7 +44,6 @@ import { isSuccess } from "../../../codec/errors.ts";
 import { can, LINK_LOSSES as LOSSES } from "../../../codec/losses.ts";
 import { abandonedError, PendingCall, PendingCalls, PendingCancellations } from "./pending-calls.ts";
 
-/** How long an agent may take to introduce itself. */
 const INTRODUCTION_MS = 10_000;
 /** Minimum time that a reconnected agent may be silent about a task: agents that work on one send more often. */
 const RESUMED_SILENCE_MS = 90_000;
@@ -73,7 +72,6 @@ export class XiaoyiLinkCaller implements LinkCaller {
     this.#options = options;
   }
 
-  /** Whether the agent is connected. */
   get connected(): boolean {
     return this.#introduced !== undefined;
   }
@@ -316,7 +314,6 @@ async function untilAborted<T>(signal: Signal, work: Promise<T>, giveUp: () => v
   }
 }
 
-/** Returns the error if the frame could not be sent. */
 function trySend(link: Link, text: string): ProtocolError | undefined {
   try {
     void link.send(text);

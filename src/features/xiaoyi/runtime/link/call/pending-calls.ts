@@ -81,7 +81,6 @@ export class PendingCall {
     return this.#answer.endsWithQuestion;
   }
 
-  /** The message was sent at least once. */
   get wasSent(): boolean {
     return this.#wasSent;
   }
@@ -224,7 +223,6 @@ interface PendingCancellation {
 export class PendingCancellations {
   readonly #open = new Map<string, PendingCancellation>();
 
-  /** Resolves with the state that the agent reports. */
   open(taskId: string, signal: Signal): Promise<string> {
     return new Promise<string>((resolve, reject) => {
       const close = () => {
