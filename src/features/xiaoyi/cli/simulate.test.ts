@@ -160,7 +160,10 @@ describe("dragoman simulate xiaoyi", () => {
   });
 
   test("disturbs no connection where there is none", async () => {
-    const { code, stderr } = await simulateCalling("/kick\n");
+    const script = join(folder, "kick.txt");
+    await writeFile(script, "/kick\n");
+    const args = ["--port", "0", "--http", "http://127.0.0.1:9", "--script", script];
+    const { code, stderr } = await runInProcess("simulate", "xiaoyi", ...args);
     expect(stderr).toContain("/kick works only with agents that dial");
     expect(code).toBe(2);
   });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cases } from "../../../../core/model/testing/exploring.ts";
 import { truncateNotificationText } from "./notification.ts";
 
 const wide = /[^\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}\p{Nd}\p{M}\x20-\x7e\u00a0-\u00ff]/u;
@@ -41,6 +42,7 @@ describe("the words of a notification", () => {
         if (fill(line) <= 1) expect(shown).toBe(line);
         else expect(fill(shown)).toBeLessThan(fill(line));
       }),
+      { numRuns: cases(500) },
     );
   });
 
@@ -54,6 +56,7 @@ describe("the words of a notification", () => {
         expect(ends.has(kept.length)).toBe(true);
         expect(shown.isWellFormed()).toBe(true);
       }),
+      { numRuns: cases(500) },
     );
   });
 });
