@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Part } from "../../src/core/model/message.ts";
 import { type Log, SILENT_LOG } from "../../src/core/model/ports.ts";
-import { signTimestamp } from "../../src/features/xiaoyi/shared/signature.ts";
+import { signTimestamp } from "../../src/features/xiaoyi/codec/signature.ts";
 import type { DragomanServer } from "../../src/index.ts";
 import { defineAgent } from "../../src/index.ts";
 import { startServer } from "../support/lifecycle.ts";

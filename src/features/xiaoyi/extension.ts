@@ -18,7 +18,7 @@ export const xiaoyi: Extension = {
   },
   dialectNames: ["xiaoyi-http"],
   calling: async () => {
-    const { xiaoyiHttp } = await import("./http/index.ts");
+    const { xiaoyiHttp } = await import("./codec/call/call-http.ts");
     return { dialects: { "xiaoyi-http": xiaoyiHttp } };
   },
   serving: async () => {

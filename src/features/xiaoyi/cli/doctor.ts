@@ -8,6 +8,7 @@ import { systemClock } from "../../../core/server/clock-and-ids.ts";
 import type { DragomanConfig } from "../../../core/server/config/index.ts";
 import { DialError } from "../../../core/wire/dial-error.ts";
 import { dialWebSocket } from "../../../core/wire/websocket-dial.ts";
+import { SIGNATURE_WINDOW_MS } from "../codec/signature.ts";
 import { type LinkSource, type XiaoyiConfig, xiaoyiOf } from "../server/config.ts";
 import { checkDuplicateLinks, type DialledEntry, dialHeaders, linkServersOf } from "../server/link-servers.ts";
 

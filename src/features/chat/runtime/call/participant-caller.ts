@@ -4,7 +4,6 @@ import type { PeerCaller } from "../../../../core/dialects/carrier.ts";
 import { deriveId } from "../../../../core/dialects/shared/responses.ts";
 import { type Signal, toAbortSignal } from "../../../../core/model/abort.ts";
 import type { AgentCard } from "../../../../core/model/card.ts";
-import { type ChatAddress, formatChatAddress } from "../../a2a-lite/address.ts";
 import { ProtocolError, taskNotFound } from "../../../../core/model/errors.ts";
 import type { Loss } from "../../../../core/model/loss.ts";
 import type {
@@ -18,6 +17,7 @@ import type {
 import { statusText } from "../../../../core/model/status-texts.ts";
 import type { Task } from "../../../../core/model/task.ts";
 import { ChannelError, type Post } from "../../../../core/wire/channel.ts";
+import { type ChatAddress, formatChatAddress } from "../../a2a-lite/address.ts";
 import { PARTICIPANT_CAN } from "../../a2a-lite/can.ts";
 import { encodeTask } from "../../a2a-lite/encode-task.ts";
 import type { LiteMessage, Outgoing, Received } from "../../a2a-lite/message.ts";

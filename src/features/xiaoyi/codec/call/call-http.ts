@@ -165,6 +165,7 @@ export const xiaoyiHttp: CallableDialect = {
   losses: Object.values(LOSSES),
   calling: [httpCalling],
   cardOf,
+  credentialHint: "Set A2ACLI_ACCESS_KEY and A2ACLI_SECRET_KEY to sign requests, or A2ACLI_BEARER for an API key.",
 };
 
 /** A task has the id that we chose for it, whatever id the agent uses. */
