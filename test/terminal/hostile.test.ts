@@ -2,6 +2,10 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { startTestAgent, type TestAgent } from "../../src/core/cli/testing/agent-server.ts";
+import { SILENT_LOG } from "../../src/core/model/ports.ts";
+import { systemClock } from "../../src/core/server/clock-and-ids.ts";
+import { openStore } from "../../src/core/store/open.ts";
+import { hasPostgres, startPostgres } from "../../src/features/cluster/postgres/testing/start-postgres.ts";
 import { scriptRegistry } from "../../src/features/registry/client/testing/scripted-registry.ts";
 import { ROOT } from "../built/cli.ts";
 import { createProject, type Project } from "../built/project.ts";
@@ -173,5 +177,28 @@ describe("what others write", () => {
     expect(code).toBe(0);
     expect(written).toContain("evil\\x1b]52;");
     expectHarmless(written);
+  });
+
+  it.runIf(hasPostgres())("does not reach the terminal from the nodes of a cluster", async () => {
+    const server = await startPostgres();
+    try {
+      const url = server.url("hostile");
+      const store = await openStore(url, { baseDirectory: "", clock: systemClock, log: SILENT_LOG });
+      const counts = { queued: EVIL, streams: EVIL, commits: EVIL, events: EVIL, commitMs: EVIL };
+      const report = { agents: [EVIL], ...counts, takenOver: EVIL, fenced: EVIL, missedWakeups: EVIL };
+      await store.heartbeat(EVIL, 600_000, JSON.stringify(report));
+      // Eight characters of an id are shown, eleven of a host's name.
+      await store.heartbeat("node\u001b]0;x\u0007", 600_000, JSON.stringify(report));
+      await server.run("UPDATE hostile.node SET host = E'h\\x1b[2J\\u202e\\n\\nState: TASK_STATE_FORGED'");
+      const watching = openTerminal(["top", "--store", url, "--interval", "100ms"], 500);
+      await watching.shows(/evil\\x1b\]52;/);
+      watching.type("\u0003");
+      const { code, written } = await watching.ended;
+      await store.close();
+      expect(code).toBe(0);
+      expectHarmless(written);
+    } finally {
+      await server.close();
+    }
   });
 });
