@@ -8,6 +8,7 @@ import type { DragomanServer, ServeOptions } from "../../src/index.ts";
 import { createAuthority } from "../support/certificates.ts";
 import { closeLater, createFolder, startServer } from "../support/lifecycle.ts";
 import { callRpc, type RawReply } from "../support/raw-http.ts";
+import { openSocket } from "../support/raw-socket.ts";
 import { userMessage } from "../support/wire-client.ts";
 import { INTERFACES, speaking } from "./interfaces.ts";
 
@@ -185,15 +186,31 @@ describe("connections over TLS", () => {
     });
   }
 
-  it.each(["HTTP", "gRPC"])("are bounded by address: %s", async (carrier) => {
+  /** Returns the carrier's port. */
+  async function startSecurely(carrier: string, limits: ServeOptions["limits"] = {}): Promise<number> {
     const made = createAuthority().issue({ commonName: "server", dns: ["localhost"], addresses: ["127.0.0.1"] });
     writeFileSync(join(folder, "cert.pem"), made.cert);
     writeFileSync(join(folder, "key.pem"), made.key);
-    const { port, grpc } = await start({
-      tls: { cert: "cert.pem", key: "key.pem" },
-      limits: { connectionsPerAddress: 2 },
-    });
-    const at = carrier === "HTTP" ? port : Number(grpc?.split(":").at(-1));
+    const { port, grpc } = await start({ tls: { cert: "cert.pem", key: "key.pem" }, limits });
+    return carrier === "HTTP" ? port : Number(grpc?.split(":").at(-1));
+  }
+
+  it.each(["HTTP", "gRPC"])("are few at a time while no caller on them is known: %s", async (carrier) => {
+    const port = await startSecurely(carrier);
+    let [opened, closed] = [0, 0];
+    const openOneMore = () => {
+      // Fewer than an address may have.
+      if (++opened < 240) openSocket(port).on("close", () => closed++);
+      return closed;
+    };
+    while (opened < 200) openOneMore();
+    // Sooner than a handshake takes too long.
+    await expect.poll(openOneMore, { timeout: 5_000 }).toBeGreaterThan(0);
+    expect((await open(port))?.authorized).toBe(false);
+  });
+
+  it.each(["HTTP", "gRPC"])("are bounded by address: %s", async (carrier) => {
+    const at = await startSecurely(carrier, { connectionsPerAddress: 2 });
     const [first, second] = [await open(at), await open(at)];
     expect([first?.authorized, second?.authorized]).toEqual([false, false]);
     expect(await open(at)).toBeUndefined();

@@ -1,5 +1,5 @@
 import type { Server, Socket } from "node:net";
-import { TLSSocket } from "node:tls";
+import { TLSSocket, Server as TlsServer } from "node:tls";
 import { QuotaCounter } from "../../engine/concurrency.ts";
 import { toNetworkPrefix } from "../../model/caller.ts";
 import { type PeerCertificate, toPeerCertificate } from "../../wire/tls.ts";
@@ -62,6 +62,8 @@ export interface ConnectionRules {
 /** Connections without an admitted caller, where credentials are required. Beyond these, the oldest is closed. */
 const MAX_UNKNOWN_PER_ADDRESS = 250;
 const MAX_UNKNOWN = 500;
+/** The same over TLS, which keeps 70 to 100 KiB of each connection for a handshake that has begun. */
+const MAX_UNKNOWN_OVER_TLS = 128;
 /** A connection has this long before it can be closed for a newer one; twice the number may be open meanwhile. */
 const MIN_AGE_MS = 250;
 
@@ -74,12 +76,17 @@ interface UnknownConnection {
 export class UnknownConnections {
   readonly #all = new Map<string, UnknownConnection & { readonly network: string }>();
   readonly #byNetwork = new Map<string, Map<string, UnknownConnection>>();
+  readonly #max: number;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
 
   /** `network` is undefined for a proxy: all callers would share its number. Returns false if there are too many. */
   add(socket: Socket, network: string | undefined): boolean {
     const own = network === undefined ? undefined : (this.#byNetwork.get(network) ?? new Map());
     if (own !== undefined && !this.#makeRoom(own, MAX_UNKNOWN_PER_ADDRESS)) return false;
-    if (!this.#makeRoom(this.#all, MAX_UNKNOWN)) return false;
+    if (!this.#makeRoom(this.#all, this.#max)) return false;
     const peer = peerOf(socket);
     const connection = { socket, since: performance.now() };
     this.#all.set(peer, { ...connection, network: network ?? "" });
@@ -125,7 +132,7 @@ export function limitConnections(
   refuses: (network: string) => boolean = () => false,
 ): UnknownConnections {
   const shares = new QuotaCounter(connectionsPerAddress);
-  const unknown = new UnknownConnections();
+  const unknown = new UnknownConnections(server instanceof TlsServer ? MAX_UNKNOWN_OVER_TLS : MAX_UNKNOWN);
   server.maxConnections = connections;
   // Node's own listener would make a session of a connection even after it was closed.
   const listeners = server.listeners("connection");
