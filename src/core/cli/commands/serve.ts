@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
+import { setFlagsFromString } from "node:v8";
 import { loadExtensions } from "../../extension/installed.ts";
 import { hasErrorCode } from "../../model/errors.ts";
 import type { DragomanConfig } from "../../server/config/index.ts";
@@ -34,6 +35,7 @@ export async function serve(output: Output, config: string | undefined, flags: S
     pretty: output.stderrIsTerminal,
   };
   const start = async () => {
+    limitHeapGrowth();
     const { startServer } = await import("../../server/start.ts");
     return startServer({ configFile, overrides, watch: flags.watch === true });
   };
@@ -45,6 +47,16 @@ export async function serve(output: Output, config: string | undefined, flags: S
   const loaded = await loadConfig(configFile, await environmentFor(configFile), overrides);
   checkSharedStore(loaded.store, workers);
   await runWorkers(output, loaded, workers);
+}
+
+/**
+ * Garbage is collected when the heap has doubled. By default V8 waits until it has quadrupled where it fills fast, which
+ * callers without credentials could bring about. Only for a process of our own: the settings of others are theirs.
+ */
+function limitHeapGrowth(): void {
+  // Bun and Deno have no such setting.
+  if ("bun" in process.versions || "deno" in process.versions) return;
+  setFlagsFromString("--heap-growing-percent=100");
 }
 
 function readWorkers(text: string): number {
