@@ -138,9 +138,9 @@ function toKeySet({ keys }: Readonly<Record<string, unknown>>): JSONWebKeySet {
 
 /**
  * Tokens that are checked at a time, or wait for the issuer's keys. Anyone can send forged ones, and each keeps a
- * request waiting; tokens that were good before are not counted out.
+ * request waiting, with up to 64 KiB of its body; tokens that were good before are not counted out.
  */
-const MAX_CHECKING = 256;
+const MAX_CHECKING = 128;
 
 /** A token may be used for long; that its key was withdrawn is noticed after this time. */
 const MAX_AGE_MS = 60_000;
