@@ -224,6 +224,7 @@ export class Call {
   reset(): void {
     this.#finish();
     this.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    this.#notifyCancelled();
   }
 
   /** Returns false if the call was over already. */

@@ -60,6 +60,46 @@ export class FloodGuard {
   }
 }
 
+/** Open calls without an admitted caller: to open services, or refused and not ended yet. */
+const MAX_UNADMITTED_CALLS = 512;
+const MAX_UNADMITTED_CALLS_PER_ADDRESS = 128;
+
+/**
+ * Open calls without an admitted caller. Beyond the limits an older call makes room for the new one, so that those who
+ * hold many open cannot have the health check of another caller refused.
+ */
+export class UnadmittedCalls<Call> {
+  /** Oldest first. */
+  readonly #byNetwork = new Map<string, Set<Call>>();
+  #size = 0;
+
+  /** Returns the call to close for it: the oldest of its address, or of the address with the most. */
+  add(call: Call, network: string, isProxy: boolean): Call | undefined {
+    const own = this.#byNetwork.get(network) ?? new Set();
+    this.#byNetwork.set(network, own);
+    own.add(call);
+    this.#size++;
+    if (own.size > MAX_UNADMITTED_CALLS_PER_ADDRESS && !isProxy) return this.#removeOldest(network, own);
+    if (this.#size <= MAX_UNADMITTED_CALLS) return undefined;
+    let most: readonly [string, ReadonlySet<Call>] = ["", new Set()];
+    for (const one of this.#byNetwork) if (one[1].size > most[1].size) most = one;
+    return this.#removeOldest(...most);
+  }
+
+  delete(call: Call, network: string): void {
+    const calls = this.#byNetwork.get(network);
+    if (calls?.delete(call) !== true) return;
+    this.#size--;
+    if (calls.size === 0) this.#byNetwork.delete(network);
+  }
+
+  #removeOldest(network: string, calls: ReadonlySet<Call>): Call | undefined {
+    const [oldest] = calls;
+    if (oldest !== undefined) this.delete(oldest, network);
+    return oldest;
+  }
+}
+
 export interface KeepAlive {
   readonly afterMs: number;
   readonly timeoutMs: number;

@@ -9,13 +9,13 @@ import {
   type ServerOptions,
 } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
-import { QuotaCounter } from "../../engine/concurrency.ts";
+import { toNetworkPrefix } from "../../model/caller.ts";
 import { RPC_CODES } from "../../wire/rpc.ts";
 import { IncomingByteBudget, UnsentByteBudget } from "../access/byte-budgets.ts";
 import { DEFAULT_CONNECTION_LIMITS, LISTEN_BACKLOG, limitConnections, peerOf } from "../access/connections.ts";
 import type { TlsFiles } from "../access/tls.ts";
 import { Call } from "./call.ts";
-import { Connection, FloodGuard, RESET_COST } from "./connection.ts";
+import { Connection, FloodGuard, RESET_COST, UnadmittedCalls } from "./connection.ts";
 import { Decompressor } from "./message-framing.ts";
 import {
   type CallHandler,
@@ -76,9 +76,6 @@ const MAX_OPEN_MESSAGE_BYTES = 4 * 1024;
 const DEFAULT_MAX_CONCURRENT_CALLS = 10_000;
 /** Until a caller on the connection is known, where credentials are required. */
 const MAX_UNKNOWN_CONCURRENT_CALLS = 16;
-/** Open calls without an admitted caller: to open services, or refused and not ended yet. */
-const MAX_UNADMITTED_CALLS = 512;
-const MAX_UNADMITTED_CALLS_PER_ADDRESS = 128;
 /** What a connection without a known caller may send: it has no large messages to send. */
 const RECEIVED_CHECK_MS = 250;
 const MAX_RECEIVED_PER_CHECK = 32 * 1024;
@@ -162,23 +159,19 @@ export async function openEndpoint(options: GrpcOptions): Promise<GrpcEndpoint> 
     }
   };
   const receivedTimer = requiresCredentials ? setInterval(checkReceived, RECEIVED_CHECK_MS).unref() : undefined;
-  const unadmitted = new QuotaCounter(MAX_UNADMITTED_CALLS_PER_ADDRESS);
-  let openUnadmitted = 0;
-  /** Counts a call without an admitted caller as long as its stream is open, and closes it if there are too many. */
+  const unadmitted = new UnadmittedCalls<Call>();
+  /** Counts a call without an admitted caller as long as its stream is open, and closes an older one if there are many. */
   const countOpen = (call: Call): void => {
-    const network = proxies?.has(call.connection.remoteAddress) === true ? undefined : call.connection.network;
-    if (openUnadmitted < MAX_UNADMITTED_CALLS && unadmitted.acquire(network)) {
-      openUnadmitted++;
-      call.stream.once("close", () => {
-        openUnadmitted--;
-        unadmitted.release(network);
-      });
-      return;
-    }
+    if (call.stream.closed) return;
+    const network = toNetworkPrefix(call.remoteAddress ?? "");
+    const excess = unadmitted.add(call, network, proxies?.has(call.remoteAddress) === true);
+    call.stream.once("close", () => unadmitted.delete(call, network));
+    if (excess === undefined) return;
     meter.count("requests_limited");
-    call.connection.countUnadmitted(RESET_COST);
-    if (call.isOver) call.stream.close();
-    else call.failAndClose({ code: RPC_CODES.RESOURCE_EXHAUSTED, message: "Too many calls are open." });
+    excess.connection.countUnadmitted(RESET_COST);
+    if (excess.isOver) excess.stream.close();
+    else if (excess.stream.headersSent) excess.reset();
+    else excess.failAndClose({ code: RPC_CODES.RESOURCE_EXHAUSTED, message: "Too many calls are open." });
   };
   const take = (call: Call): void => {
     if (call.isOver) return;

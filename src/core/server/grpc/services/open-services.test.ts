@@ -6,8 +6,10 @@ import { status as STATUS } from "@grpc/grpc-js";
 import { describe, expect, it } from "vitest";
 import { ANONYMOUS } from "../../../model/caller.ts";
 import { IncomingByteBudget } from "../../access/byte-budgets.ts";
+import type { GrpcEndpoint } from "../node-grpc.ts";
 import { closeAfterEach, connectionTo, openEndpoint } from "../testing/clients.ts";
-import { answerOf, framed, type RawAnswer } from "../testing/raw-http2.ts";
+import { recording } from "../testing/fake-serving.ts";
+import { answerOf, framed, type RawAnswer, type RawConnection } from "../testing/raw-http2.ts";
 import { HEALTH_SERVICE } from "./health.ts";
 import { REFLECTION_METHOD, REFLECTION_SERVICES } from "./reflection-calls.ts";
 
@@ -120,5 +122,49 @@ describe("callers without credentials", () => {
     attacker.close();
     await expect.poll(() => arriving.held).toBe(0);
     expect((await honest.call("Say", body)).body.equals(body)).toBe(true);
+  });
+});
+
+describe("many open calls without credentials", () => {
+  /** Resolves once every one of them has begun. */
+  async function openMany(endpoint: GrpcEndpoint, from: string, count: number, path: Readonly<Record<string, string>>) {
+    const streams: ClientHttp2Stream[] = [];
+    for (let connection: RawConnection | undefined; streams.length < count; ) {
+      if (streams.length % 16 === 0) connection = connectionTo(endpoint, { from });
+      const stream = connection?.request("", path);
+      if (stream === undefined) continue;
+      streams.push(stream);
+      if (path === WATCH) {
+        stream.end(framed(""));
+        await new Promise((resolve) => stream.once("data", resolve));
+      } else await new Promise((resolve) => connection?.session.ping(resolve));
+    }
+    return streams;
+  }
+  const addresses = ["127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"];
+
+  it.each([
+    ["watches", WATCH],
+    ["checks whose message does not come", CHECK],
+  ])("do not have the health check of another caller refused: %s", async (_, path) => {
+    const { meter, counted } = recording();
+    const endpoint = await openEndpoint({ requiresCredentials: true, meter });
+    const [first, ...others] = await Promise.all(addresses.map((from) => openMany(endpoint, from, 128, path)));
+    expect(counted).toEqual([]);
+    const held = [first ?? [], ...others].map(([oldest]) => answerOf(oldest as ClientHttp2Stream));
+    expect(statusIn(await connectionTo(endpoint).call("", framed(""), CHECK))).toBe(STATUS.OK);
+    const closed = await Promise.race(held);
+    if (path === WATCH) expect(closed.resetCode).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    else expect(statusIn(closed)).toBe(STATUS.RESOURCE_EXHAUSTED);
+    const open = [first ?? [], ...others].flat().filter((stream) => !stream.closed);
+    expect([open.length, counted]).toEqual([511, ["requests_limited"]]);
+  });
+
+  it("give way to a newer one of the same address", async () => {
+    const endpoint = await openEndpoint({ requiresCredentials: true });
+    const watches = await openMany(endpoint, "127.0.0.2", 128, WATCH);
+    const oldest = answerOf(watches[0] as ClientHttp2Stream);
+    expect(statusIn(await connectionTo(endpoint, { from: "127.0.0.2" }).call("", framed(""), CHECK))).toBe(STATUS.OK);
+    expect((await oldest).resetCode).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
   });
 });

@@ -12,7 +12,7 @@ import {
 import { afterEach } from "vitest";
 import { createGrpcServer, type GrpcEndpoint } from "../node-grpc.ts";
 import { type FakeOptions, fakeOptions, SERVICE } from "./fake-serving.ts";
-import { RawConnection } from "./raw-http2.ts";
+import { RawConnection, type RawConnectionOptions } from "./raw-http2.ts";
 
 const opened: { close(): unknown }[] = [];
 
@@ -39,7 +39,7 @@ export async function openClient(options: FakeOptions = {}): Promise<RawClient> 
   return clientOf(await openEndpoint(options));
 }
 
-export function connectionTo({ port }: GrpcEndpoint, options: { readonly window?: number } = {}): RawConnection {
+export function connectionTo({ port }: GrpcEndpoint, options: RawConnectionOptions = {}): RawConnection {
   const connection = new RawConnection(port, options);
   opened.push(connection);
   return connection;

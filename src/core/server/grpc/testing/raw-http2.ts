@@ -9,13 +9,20 @@ export interface RawAnswer {
   readonly resetCode: number;
 }
 
+export interface RawConnectionOptions {
+  readonly window?: number;
+  /** The address to call from. */
+  readonly from?: string;
+}
+
 /** HTTP/2 without the library, to send what it never would. */
 export class RawConnection {
   readonly session: ClientHttp2Session;
 
-  constructor(port: number, { window }: { readonly window?: number } = {}) {
+  constructor(port: number, { from, window }: RawConnectionOptions = {}) {
     this.session = connect(`http://127.0.0.1:${port}`, {
       ...(window === undefined ? {} : { settings: { initialWindowSize: window } }),
+      ...(from === undefined ? {} : { localAddress: from }),
     });
     this.session.on("error", () => {});
   }
