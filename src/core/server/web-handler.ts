@@ -2,8 +2,9 @@ import { type FullReply, isStreamReply, MAX_CREDENTIALS_BYTES, type RequestHead 
 import { LARGE_REQUEST_BYTES } from "./access/byte-budgets.ts";
 import { checkServeOptions, requirePublicUrl } from "./check-options.ts";
 import { createCore } from "./core.ts";
+import { statusOfBody } from "./http/body-buffer.ts";
 import { pathBelowMount } from "./http/mount-path.ts";
-import { type NodeHttpOptions, statusOfBody } from "./http/node-http.ts";
+import type { NodeHttpOptions } from "./http/node-http.ts";
 import type { ServeOptions } from "./options.ts";
 
 const NO_BODY = Buffer.alloc(0);

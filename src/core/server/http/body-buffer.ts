@@ -1,3 +1,5 @@
+import type { IncomingMessage } from "node:http";
+
 /** A Buffer costs about this much besides its bytes. */
 const PIECE_OVERHEAD = 512;
 /** Smaller pieces are copied into a block. */
@@ -64,4 +66,18 @@ export class BodyBuffer {
     this.#block = Buffer.alloc(0);
     this.#used = 0;
   }
+}
+
+/** The status with which a body is refused because of its headers. */
+export function statusOfBody(encoding: string | undefined, announced: number, maxBytes: number): 413 | 415 | undefined {
+  if (encoding !== undefined && !/^(identity)?$/i.test(encoding)) return 415;
+  return announced > maxBytes ? 413 : undefined;
+}
+
+/** The body, if a parser of the framework has already consumed it. */
+export function bodyReadByFramework(request: IncomingMessage): Buffer | undefined {
+  if (!request.readableEnded || !("body" in request)) return undefined;
+  const { body } = request;
+  if (Buffer.isBuffer(body)) return body;
+  return Buffer.from(typeof body === "string" ? body : JSON.stringify(body ?? ""));
 }

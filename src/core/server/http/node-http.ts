@@ -24,7 +24,7 @@ import {
 import { type ConnectionLimits, limitConnections, peerCertificateOf } from "../access/connections.ts";
 import type { TlsFiles } from "../access/tls.ts";
 import type { TrustedProxies } from "../access/trusted-proxies.ts";
-import { BodyBuffer } from "./body-buffer.ts";
+import { BodyBuffer, bodyReadByFramework, statusOfBody } from "./body-buffer.ts";
 import { errorReply, refuseUpgrade, type Screening, TOO_MANY_HEADERS } from "./error-replies.ts";
 import { outsideMountReply, removeMountPath, toOriginForm } from "./mount-path.ts";
 import { hasManyHeaders, isExcess, MAX_HEADERS, QueuedRequest, queueOf, RequestQueue } from "./request-queue.ts";
@@ -378,23 +378,9 @@ class NodeExchange implements ReceivedRequest, ExchangeRequest {
   }
 }
 
-/** The status with which a body is refused because of its headers. */
-export function statusOfBody(encoding: string | undefined, announced: number, maxBytes: number): 413 | 415 | undefined {
-  if (encoding !== undefined && !/^(identity)?$/i.test(encoding)) return 415;
-  return announced > maxBytes ? 413 : undefined;
-}
-
 /** Alternating names and values, which Node passes on without further processing. */
 function toHeaderList(headers: Readonly<Record<string, string>>, length: number): string[] {
   const list = ["content-length", String(length)];
   for (const name in headers) list.push(name, headers[name] as string);
   return list;
-}
-
-/** The body, if a parser of the framework has already consumed it. */
-function bodyReadByFramework(request: IncomingMessage): Buffer | undefined {
-  if (!request.readableEnded || !("body" in request)) return undefined;
-  const { body } = request;
-  if (Buffer.isBuffer(body)) return body;
-  return Buffer.from(typeof body === "string" ? body : JSON.stringify(body ?? ""));
 }
