@@ -153,8 +153,9 @@ describe("an agent that dials in", () => {
   const agent = createDialInAgent({ name: "Away", description: "Dials in.", agentId: "a", uid: "u", apiKey: "right" });
 
   /** The status of a request for a WebSocket. */
-  function dial(apiKey: string): Promise<number> {
+  function dial(apiKey: string, more: Readonly<Record<string, string>> = {}): Promise<number> {
     const headers = {
+      ...more,
       connection: "upgrade",
       upgrade: "websocket",
       "sec-websocket-version": "13",
@@ -187,6 +188,19 @@ describe("an agent that dials in", () => {
     await start({ agents: { agent }, xiaoyi: {}, limits: ONE_OF_ADDRESS });
     expect([await dial("right"), await dial("right")]).toEqual([101, 429]);
     expect(await refusals()).toEqual([refusal("xiaoyi-link", "RESOURCE_EXHAUSTED")]);
+  });
+
+  it("is counted for the address that a trusted proxy adds", async () => {
+    await start({ agents: { agent }, xiaoyi: {}, limits: ONE_OF_ADDRESS, trustProxy: ["127.0.0.1"] });
+    const through = (address: string) => dial("wrong", { "x-forwarded-for": address });
+    const statuses = [await through("203.0.113.7"), await through("203.0.113.8"), await through("203.0.113.8")];
+    expect(statuses).toEqual([401, 401, 429]);
+    const addressed = (address: string, result: string) => refusal("xiaoyi-link", result, { address });
+    expect(await refusals()).toEqual([
+      addressed("203.0.113.7", "UNAUTHENTICATED"),
+      addressed("203.0.113.8", "UNAUTHENTICATED"),
+      addressed("203.0.113.8", "RESOURCE_EXHAUSTED"),
+    ]);
   });
 });
 

@@ -11,9 +11,7 @@ import type { Link } from "../../wire/link.ts";
 import { createWebSocketAcceptor } from "../../wire/websocket-link.ts";
 import type { Gate } from "../access/gate.ts";
 import { errorReply, refuseUpgrade } from "../http/error-replies.ts";
-
-/** Handles an upgrade request of the HTTP server. */
-export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+import type { UpgradeHandler } from "../http/node-http.ts";
 
 export interface AcceptorOptions {
   readonly gate: Pick<Gate, "checkAddress" | "refuse">;
@@ -69,7 +67,7 @@ export function createAcceptor(
   }
 
   return {
-    upgrade(request, socket, head) {
+    upgrade(request, socket, head, { recognise, remoteAddress }) {
       const path = request.url?.split("?", 1)[0];
       const found = accepting.find((one) => one.path === path);
       if (found === undefined) {
@@ -80,7 +78,6 @@ export function createAcceptor(
         refuseUpgrade(socket, errorReply(503, "The server is shutting down."));
         return;
       }
-      const { remoteAddress } = request.socket;
       const limited = gate.checkAddress(remoteAddress, undefined, found.dialect);
       if (limited !== undefined) {
         refuseUpgrade(socket, tooMany(limited.message, limited.retryAfter));
@@ -98,7 +95,10 @@ export function createAcceptor(
           gate.refuse(new ProtocolError(code, result.message), remoteAddress, undefined, found.dialect);
         }
         refuse(socket, result, found.name);
-      } else accept(request, socket, head, (link) => void converse(result, link));
+      } else {
+        recognise();
+        accept(request, socket, head, (link) => void converse(result, link));
+      }
     },
     close() {
       closed = true;

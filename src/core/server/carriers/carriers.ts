@@ -6,7 +6,8 @@ import type { ConnectionState, DialLoop } from "../../dialects/shared/dial-loop.
 import type { Agent } from "../../engine/agent.ts";
 import type { Delivery } from "../../model/operation.ts";
 import type { RequestHead } from "../../wire/exchange.ts";
-import type { AcceptorOptions, UpgradeHandler } from "./accept.ts";
+import type { UpgradeHandler } from "../http/node-http.ts";
+import type { AcceptorOptions } from "./accept.ts";
 import type { Hold, HoldTools } from "./hold.ts";
 import { bindPeers } from "./peer-agent.ts";
 

@@ -108,7 +108,7 @@ const server = z.strictObject({
   ),
   trustProxy: optional(
     trustProxy,
-    "Addresses or networks (`10.0.0.0/8`) of the proxies in front of the server. Callers are then counted by the address that these add to `X-Forwarded-For`, over HTTP and gRPC; default: none.",
+    "Addresses or networks (`10.0.0.0/8`) of the proxies in front of the server. Callers are then counted by the address that these add to `X-Forwarded-For`, over HTTP, WebSocket and gRPC; default: none.",
   ),
   path: mountPath
     .default("/")

@@ -51,8 +51,16 @@ const LARGE_ANSWER_BYTES = 64 * 1024;
 /** Interval of checks for late requests. */
 const TIMEOUT_CHECK_MS = 5_000;
 
+/** Who asks for an upgrade. */
+interface UpgradePeer {
+  /** The caller's own, also behind a proxy. */
+  readonly remoteAddress: string | undefined;
+  /** To be called once its credentials were accepted. */
+  recognise(): void;
+}
+
 /** Handles upgrades to WebSocket; without it such requests are answered like any other. */
-type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer, peer: UpgradePeer) => void;
 
 interface NodeServerOptions {
   readonly limits: ConnectionLimits;
@@ -108,11 +116,18 @@ export function createNodeServer(
       options.meter.count("requests_limited");
       socket.destroy();
     } else if (mount === "" || removeMountPath(request, mount)) {
-      queueOf(request)?.recognise();
-      takeUpgrade(request, socket, head);
+      takeUpgrade(request, socket, head, {
+        remoteAddress: callerAddressOf(options, request),
+        recognise: () => queueOf(request)?.recognise(),
+      });
     } else refuseUpgrade(socket, outsideMountReply(mount));
   });
   return server;
+}
+
+function callerAddressOf({ proxies }: NodeHttpOptions, { headers, socket }: IncomingMessage): string | undefined {
+  // Node joins repeated headers, so every value is one string.
+  return proxies.callerAddress(socket.remoteAddress, headers as ExchangeRequest["headers"]);
 }
 
 /** Whether it has two hosts (RFC 9112 §3.2) or two credentials. Joined values contain a comma, which few others do. */
@@ -173,8 +188,7 @@ class NodeExchange implements ReceivedRequest, ExchangeRequest {
     return this.#request.headers as Readonly<Record<string, string | undefined>>;
   }
   get remoteAddress(): string | undefined {
-    const { headers, socket } = this.#request;
-    return this.#options.proxies.callerAddress(socket.remoteAddress, headers as ExchangeRequest["headers"]);
+    return callerAddressOf(this.#options, this.#request);
   }
   get certificate(): PeerCertificate | undefined {
     return peerCertificateOf(this.#request.socket);

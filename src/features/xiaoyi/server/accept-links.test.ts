@@ -43,7 +43,9 @@ async function start(patienceMs = 90_000) {
   });
   const stream = (text: string) => peer.dispatch({ kind: "stream", message: message(text), chosenId: "1" }, {});
   const server = createServer();
-  server.on("upgrade", links.upgrade);
+  const recognised: string[] = [];
+  const caller = { remoteAddress: "127.0.0.1", recognise: () => void recognised.push("agent") };
+  server.on("upgrade", (request, socket, head) => links.upgrade(request, socket, head, caller));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   cleanups.push(() => {
@@ -51,8 +53,8 @@ async function start(patienceMs = 90_000) {
     server.close();
     server.closeAllConnections();
   });
-  const open = () => {
-    const signed = signedHeaders({ accessKey: CREDENTIALS.ak, secretKey: CREDENTIALS.sk }, clock.now());
+  const open = (secretKey = CREDENTIALS.sk) => {
+    const signed = signedHeaders({ accessKey: CREDENTIALS.ak, secretKey }, clock.now());
     const socket = new WebSocket(`ws://127.0.0.1:${port}${LINK_PATH}`, {
       headers: { ...signed, "x-agent-id": CREDENTIALS.agentId },
     });
@@ -77,7 +79,7 @@ async function start(patienceMs = 90_000) {
     socket.terminate();
     return new Promise<void>((resolve) => noticed.push(resolve));
   };
-  return { clock, dial, refusedFor, stream, vanish, warnings };
+  return { clock, dial, open, recognised, refusedFor, stream, vanish, warnings };
 }
 
 const message = (text: string) =>
@@ -135,6 +137,17 @@ describe("an agent that is away", () => {
     await clock.advance(10_000);
     expect(await failed).toBe("The agent is not connected.");
   });
+});
+
+it("a connection is of a known caller only after its credentials were accepted", async () => {
+  const { dial, open, recognised } = await start();
+  const [, { statusCode }] = await once(
+    open("wrong").on("error", () => {}),
+    "unexpected-response",
+  );
+  expect([statusCode, recognised]).toEqual([401, []]);
+  await dial();
+  expect(recognised).toEqual(["agent"]);
 });
 
 it("an agent that is started twice does not take the link from itself without end: the newer one keeps it a while", async () => {
