@@ -7,7 +7,7 @@ import { ProtocolError } from "../../src/core/model/errors.ts";
 import type { DragomanServer, ServeOptions } from "../../src/index.ts";
 import { closeLater, startServer } from "../support/lifecycle.ts";
 import { readMetric } from "../support/metrics.ts";
-import { A2A_V1, rpcBody, sendRaw } from "../support/raw-http.ts";
+import { A2A_V1, openRequest, rpcBody, sendRaw } from "../support/raw-http.ts";
 import { beginRequest, exchangeBytes, openSocket, readSocket } from "../support/raw-socket.ts";
 
 const KEY = "alice-key-5f0c2b77d1";
@@ -154,13 +154,15 @@ describe("gRPC calls without credentials", () => {
 
   it("are counted as long as they are open, also if the check of their caller takes a while", async () => {
     const CALLS = 192;
+    /** No more of one address are checked at a time. */
+    const CHECKED = 128;
     const refusals: (() => void)[] = [];
     const authenticate = ({ headers }: { readonly headers: Readonly<Record<string, unknown>> }) =>
       headers["x-slow"] === undefined
         ? undefined
         : new Promise<undefined>((_, refuse) => {
             refusals.push(() => refuse(new ProtocolError("UNAUTHENTICATED", "Not known.")));
-            if (refusals.length === CALLS) for (const one of refusals) one();
+            if (refusals.length >= CHECKED) for (const one of refusals) one();
           });
     const { grpc, url } = await start({ authenticate });
     const sessions = Array.from({ length: CALLS / 16 }, () => connectHttp2(`http://${grpc}`).on("error", () => {}));
@@ -182,6 +184,24 @@ describe("gRPC calls without credentials", () => {
     socket.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), settings]));
     socket.write(Buffer.concat(Array.from({ length: 50_000 }, () => ping)));
     await closed;
+  });
+});
+
+describe("credentials that take long to check", () => {
+  it("are checked in a bounded number, so that another address still has its turn", async () => {
+    const endless = new Promise<never>(() => {});
+    const { url } = await start({
+      auth: {},
+      trustProxy: ["127.0.0.1"],
+      authenticate: async ({ remoteAddress }) => (remoteAddress === "203.0.113.7" ? endless : undefined),
+    });
+    const ask = (from: string) =>
+      openRequest(url, { body: rpcBody("ListTasks"), headers: { ...A2A_V1, "x-forwarded-for": from } });
+    const flood = Array.from({ length: 129 }, () => ask("203.0.113.7"));
+    const { headers, response, status } = await Promise.any(flood);
+    expect([status, headers["retry-after"]]).toEqual([429, "1"]);
+    expect(String(await response.toArray())).toContain("Too many credentials are being checked.");
+    expect((await ask("203.0.113.8")).status).toBe(200);
   });
 });
 

@@ -83,7 +83,8 @@ export interface ServeOptions {
   readonly auth?: AuthOptions;
   /**
    * Who is calling, by a check of your own, asked before those of `auth`. For undefined they are asked; without any, the
-   * caller is anonymous. Throw a ProtocolError to refuse.
+   * caller is anonymous. Throw a ProtocolError to refuse. At most 256 checks wait at a time, of one address at most half
+   * of them; more requests are answered with 429.
    */
   readonly authenticate?: OwnCheck;
   /** What cards declare for a custom `authenticate`. */

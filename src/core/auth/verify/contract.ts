@@ -1,4 +1,4 @@
-import type { Caller } from "../../model/caller.ts";
+import { type Caller, toNetworkPrefix } from "../../model/caller.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { PeerCertificate } from "../../wire/tls.ts";
@@ -41,7 +41,39 @@ export interface Challenge {
 }
 
 /** One kind of token that may stand after `Bearer`. Undefined: not of this kind. */
-export type TokenCheck = (token: string) => Verification;
+export type TokenCheck = (token: string, remoteAddress?: string) => Verification;
+
+/** Anyone can send credentials that take long to check, and each keeps a request waiting. */
+const MAX_PENDING_CHECKS = 256;
+
+/**
+ * Checks of credentials that wait for something. An address may have as many as it leaves to others: one alone has half
+ * of them, the next one half of the rest, so that a few addresses cannot have the checks of all others refused.
+ */
+export class PendingChecks {
+  readonly #byAddress = new Map<string, number>();
+  #total = 0;
+
+  /** Throws RESOURCE_EXHAUSTED, unless `isTrusted`, if too many are pending. */
+  run(address: string | undefined, check: () => Verification, isTrusted = false): Verification {
+    const holder = toNetworkPrefix(address ?? "");
+    const held = address === undefined ? 0 : (this.#byAddress.get(holder) ?? 0);
+    if (held >= MAX_PENDING_CHECKS - this.#total && !isTrusted) {
+      throw new ProtocolError("RESOURCE_EXHAUSTED", "Too many credentials are being checked.", { retryAfter: 1 });
+    }
+    const found = check();
+    if (!isPromise(found)) return found;
+    this.#add(holder, 1);
+    return Promise.resolve(found).finally(() => this.#add(holder, -1));
+  }
+
+  #add(holder: string, count: number): void {
+    this.#total += count;
+    const held = (this.#byAddress.get(holder) ?? 0) + count;
+    if (held > 0) this.#byAddress.set(holder, held);
+    else this.#byAddress.delete(holder);
+  }
+}
 
 /** Why a caller was refused. Never contains what was presented. */
 export class CredentialsError extends ProtocolError {

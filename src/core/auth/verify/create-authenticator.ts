@@ -8,6 +8,7 @@ import {
   CredentialsError,
   isOwnerName,
   isPromise,
+  PendingChecks,
   type RequestCredentials,
   requireSameCaller,
   type TokenCheck,
@@ -64,7 +65,7 @@ export function identifiesCallers({ apiKeys = [], basic = [], jwt, mtls }: AuthO
 /** Decides who calls; describes on cards and in refusals how to authenticate. All three come from the same verifiers. */
 export function createAuthenticator(options: AuthOptions, tools: AuthenticatorTools) {
   validateOptions(options);
-  const { customVerifier } = tools;
+  const customVerifier = tools.customVerifier && limitPending(tools.customVerifier);
   const configured = verifiersOf(options, tools);
   // With a custom check and nothing else, callers that the check does not know are anonymous.
   const anonymous = configured.length === 0 || options.anonymous === true;
@@ -132,6 +133,12 @@ export function createAuthenticator(options: AuthOptions, tools: AuthenticatorTo
       return fitting.map((challenge) => formatChallenge(challenge, error, resourceMetadata)).join(", ");
     },
   };
+}
+
+/** Only checks that wait are counted; a custom check is not known to wait before it has begun. */
+function limitPending(verifier: Verifier): Verifier {
+  const pending = new PendingChecks();
+  return { ...verifier, verify: (presented) => pending.run(presented.remoteAddress, () => verifier.verify(presented)) };
 }
 
 function formatChallenge({ scheme, parameters }: Challenge, error: ProtocolError, resourceMetadata: string): string {

@@ -3,7 +3,7 @@ import type { JSONWebKeySet, JWTPayload } from "jose";
 import type { Caller } from "../../model/caller.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { Log } from "../../model/ports.ts";
-import { CredentialsError, isOwnerName, type TokenCheck, toCaller } from "./contract.ts";
+import { CredentialsError, isOwnerName, PendingChecks, type TokenCheck, toCaller } from "./contract.ts";
 import { discoverJwksUrl, type Fetch, fetchJson, RemoteKeys } from "./issuer-keys.ts";
 
 /** Loaded with the first token: few servers accept any, and loading it would delay the start. */
@@ -65,7 +65,7 @@ export function createJwtCheck(options: JwtOptions, { fetch, now, log }: JwtTool
     log,
   });
   const known = createTokenCache(now);
-  let checking = 0;
+  const pending = new PendingChecks();
 
   const verify = async (token: string): Promise<Caller> => {
     const { jwtVerify } = await jose();
@@ -88,19 +88,12 @@ export function createJwtCheck(options: JwtOptions, { fetch, now, log }: JwtTool
     return caller;
   };
 
-  return (token) => {
+  return (token, remoteAddress) => {
     if (!JWT_PATTERN.test(token)) return undefined;
     const caller = known.find(token);
     if (caller !== undefined) return caller;
-    if (checking >= MAX_CHECKING && !known.hasSeen(token)) {
-      throw new ProtocolError("RESOURCE_EXHAUSTED", "Too many tokens are being checked.", { retryAfter: 1 });
-    }
-    checking++;
-    return verify(token)
-      .catch(throwCredentialsError)
-      .finally(() => {
-        checking--;
-      });
+    // Tokens that were good before are not refused because of others.
+    return pending.run(remoteAddress, () => verify(token).catch(throwCredentialsError), known.hasSeen(token));
   };
 }
 
@@ -135,12 +128,6 @@ function toKeySet({ keys }: Readonly<Record<string, unknown>>): JSONWebKeySet {
   if (!Array.isArray(keys)) throw new TypeError("The document of keys has none.");
   return { keys };
 }
-
-/**
- * Tokens that are checked at a time, or wait for the issuer's keys. Anyone can send forged ones, and each keeps a
- * request waiting, with up to 64 KiB of its body; tokens that were good before are not counted out.
- */
-const MAX_CHECKING = 128;
 
 /** A token may be used for long; that its key was withdrawn is noticed after this time. */
 const MAX_AGE_MS = 60_000;

@@ -1,20 +1,24 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { Caller } from "../../model/caller.ts";
 import { SILENT_LOG } from "../../model/ports.ts";
 import type { PeerCertificate } from "../../wire/tls.ts";
-import type { CredentialsError, RequestCredentials } from "./contract.ts";
+import type { CredentialsError, RequestCredentials, Verifier } from "./contract.ts";
 import { type AuthOptions, createAuthenticator } from "./create-authenticator.ts";
 import { SecretMap } from "./verifiers.ts";
 
 const NOW = Date.parse("2026-01-01T00:00:00Z");
 
-function authenticatorOf(options: AuthOptions, failedLogins = 1_000) {
+const ALICE: Caller = { owner: "alice", authenticated: true };
+
+function authenticatorOf(options: AuthOptions, failedLogins = 1_000, customVerifier?: Verifier) {
   let now = NOW;
   const authenticator = createAuthenticator(options, {
     fetch: () => Promise.reject(new Error("nothing is fetched here")),
     now: () => now,
     log: SILENT_LOG,
     failedLogins,
+    customVerifier,
   });
   return Object.assign(authenticator, {
     pass(milliseconds: number) {
@@ -231,6 +235,29 @@ describe("several ways at once", () => {
     expect(challengeFor({ authorization: "Bearer nobody" })).toBe(
       `Bearer realm="dragoman", error="invalid_token", error_description="The token is not valid.", resource_metadata="${metadata}", ${rest}`,
     );
+  });
+});
+
+describe("a check of one's own that waits", () => {
+  it("is pending in a bounded number, of which other addresses have their part", async () => {
+    const finish: (() => void)[] = [];
+    const verify = () => new Promise<Caller>((resolve) => finish.push(() => resolve(ALICE)));
+    const { authenticate } = authenticatorOf({}, 1_000, { verify, schemes: {} });
+    const from = (remoteAddress: string | undefined) => authenticate(presented({}, { remoteAddress }));
+    const refused = expect.objectContaining({ code: "RESOURCE_EXHAUSTED", retryAfter: 1 });
+    const pending: unknown[] = [];
+    const fill = (address: string) => () => {
+      for (;;) pending.push(from(address));
+    };
+    expect(fill("192.0.2.1")).toThrow(refused);
+    expect(pending).toHaveLength(128);
+    for (const other of ["192.0.2.2", "192.0.2.3", "192.0.2.4"]) expect(fill(other)).toThrow(refused);
+    expect(pending).toHaveLength(128 + 64 + 32 + 16);
+    pending.push(from("192.0.2.5"));
+    for (const one of finish.splice(0)) one();
+    expect(await Promise.all(pending)).toContainEqual(ALICE);
+    pending.push(from("192.0.2.1"));
+    expect(finish).toHaveLength(1);
   });
 });
 

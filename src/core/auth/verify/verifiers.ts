@@ -146,19 +146,19 @@ export function createBearerVerifier(
   checks: readonly TokenCheck[],
   schemes: Readonly<Record<string, JsonObject>>,
 ): Verifier {
-  const checkFrom = (token: string, first: number): Verification => {
+  const checkFrom = (token: string, address: string | undefined, first: number): Verification => {
     for (let at = first; at < checks.length; at++) {
-      const found = checks[at]?.(token);
-      if (isPromise(found)) return found.then((caller) => caller ?? checkFrom(token, at + 1));
+      const found = checks[at]?.(token, address);
+      if (isPromise(found)) return found.then((caller) => caller ?? checkFrom(token, address, at + 1));
       if (found !== undefined) return found;
     }
     throw new CredentialsError("wrong-token", "The token is not valid.");
   };
   return {
     perRequest: true,
-    verify({ headers: { authorization } }) {
+    verify({ headers: { authorization }, remoteAddress }) {
       if (authorization === undefined || !/^bearer(?: |$)/i.test(authorization)) return undefined;
-      return checkFrom(authorization.slice("bearer".length).trim(), 0);
+      return checkFrom(authorization.slice("bearer".length).trim(), remoteAddress, 0);
     },
     schemes,
     challenge: { scheme: "Bearer" },
