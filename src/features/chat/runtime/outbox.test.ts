@@ -102,6 +102,18 @@ test("a result takes the place of what was to be posted before it, and statuses 
   expect(texts()).toEqual(["1", "[A2A:result task=t1 state=completed]\nDone."]);
 });
 
+test("a status is posted where the network has refused posts, if nothing else waits", async () => {
+  open();
+  network.failures.push(new ChannelError("rate-limited", "slow", { retryAfterMs: 1_000 }));
+  void outbox.send(chat("1"));
+  await clock.advance(1_000);
+  expect(outbox.isSlow("lobby")).toBe(true);
+  void outbox.send(status("10%"));
+  await expect(outbox.send(status("20%", "t2"))).rejects.toMatchObject({ code: "rate-limited" });
+  await settle();
+  expect(texts()).toEqual(["1", expect.stringContaining("10%")]);
+});
+
 test("learns from refusals how often the network accepts a post", async () => {
   network = new MemoryNetwork({ clock, bucket: { burst: 2, perSecond: 0.2 } });
   channel = network.open(AGENT);

@@ -45,7 +45,7 @@ interface RoomQueue {
   /** When something was posted for a participant, by its id. */
   readonly served: Map<string, number>;
   running: boolean;
-  /** As the network refuses posts: none before `notBefore`, then one in `everyMs`, and no statuses until `slowUntil`. */
+  /** As the network refuses posts: none before `notBefore`, then one in `everyMs`, and until `slowUntil` no status that others would wait for. */
   notBefore: number;
   everyMs: number;
   slowUntil: number;
@@ -96,7 +96,9 @@ export class ChannelOutbox {
       withdrawOnAbort(room, older, signal);
       return older.sent.promise;
     }
-    if (isProgress(outgoing) && this.isSlow(outgoing.to.room)) return Promise.reject(slowError());
+    // Where nothing else waits, one status delays nothing, and an agent that says nothing would seem to do nothing.
+    if (isProgress(outgoing) && room.waiting.length > 0 && this.isSlow(outgoing.to.room))
+      return Promise.reject(slowError());
     if (room.waiting.length >= MAX_WAITING && !dropStatus(room)) {
       return Promise.reject(new ChannelError("rate-limited", "Too many messages wait to be posted in this room."));
     }

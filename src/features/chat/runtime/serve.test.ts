@@ -155,6 +155,18 @@ describe("a task", () => {
     expect(posted()).toHaveLength(4);
   });
 
+  test("shows a status later that the network does not accept now", async () => {
+    const { agent } = createCounter();
+    await open({ agent });
+    network.say(ALICE, "[A2A:task id=t1]\nCount");
+    await rest();
+    network.failures.push(new ChannelError("rate-limited", "Wait.", { retryAfterMs: 100 }));
+    await clock.advance(1_000);
+    expect(posted()).toHaveLength(2);
+    await clock.advance(1_000);
+    expect(posted().slice(2)).toMatchObject([{ text: expect.stringContaining("Step 1 of 3") }]);
+  });
+
   test("shows streamed text in the status", async () => {
     const { agent, step } = createWriter();
     await open({ agent });
