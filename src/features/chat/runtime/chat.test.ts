@@ -125,6 +125,24 @@ describe("plain language", () => {
     expect((await say("more")).slice(11)).toEqual(["more"]);
   });
 
+  test("shows a page again that could not be posted, and one page for two requests at a time", async () => {
+    const rate = { posts: 2, perMs: 5_000 };
+    network = new MemoryNetwork({ clock, abilities: { lines: false, maxFileBytes: 0, edits: false, rate } });
+    await open({ agent: echo });
+    const lines = Array.from({ length: 9 }, (_, index) => `line ${index + 1}`);
+    const say = async (...said: readonly string[]) => {
+      const before = texts().length;
+      for (const text of said) network.say(ALICE, text, DIRECT);
+      await clock.advance(60_000);
+      return texts().slice(before);
+    };
+    await say(lines.join("\n"));
+    network.failures.push(new ChannelError("refused", "No."));
+    expect(await say("more")).toEqual([]);
+    expect(await say("more", "more")).toEqual([...lines.slice(4, 8), expect.stringContaining("1 more post")]);
+    expect(await say("more")).toEqual(["line 9"]);
+  });
+
   test("with nothing but a name is ignored", async () => {
     await open({ agent: echo });
     network.say(ALICE, "@agent", MENTION);

@@ -71,6 +71,8 @@ export class Replies {
   readonly #options: ServingTools;
   /** By the id of the task. */
   readonly #shown = new Map<string, ShownStatus>();
+  /** Tasks of which a page is being posted. */
+  readonly #continued = new Set<string>();
 
   constructor(options: ServingTools) {
     this.#options = options;
@@ -119,21 +121,32 @@ export class Replies {
     });
   }
 
-  /** Posts the next page of a long answer; false if there is none. */
+  /** Posts the next page of a long answer, unless one is being posted; false if there is none. */
   async continue(address: ReplyAddress, task: Task): Promise<boolean> {
     const { outbox, tasks } = this.#options;
     const page = ((await tasks.read(task.id))?.page ?? 0) + 1;
     const outcome = { ...this.#outcome(address, task), page };
     if (!isTerminal(task.status.state) || outbox.abilities === undefined) return false;
     if (toDrafts({ to: address, ...outcome }, outbox.abilities, "").length === 0) return false;
-    await tasks.update(address.known, { page });
-    this.#post(address, outcome, `${task.id}/page/${page}`).catch((error: unknown) => {
-      this.#options.tools.log.warn(
-        { err: error, channel: this.#options.entry.name },
-        "A result could not be continued.",
-      );
-    });
+    if (this.#continued.has(task.id)) return true;
+    this.#continued.add(task.id);
+    void this.#postPage(address, task.id, outcome)
+      .catch((error: unknown) => {
+        const { entry, tools } = this.#options;
+        tools.log.warn({ err: error, channel: entry.name }, "A result could not be continued.");
+      })
+      .finally(() => this.#continued.delete(task.id));
     return true;
+  }
+
+  async #postPage(
+    address: ReplyAddress,
+    task: string,
+    outcome: ReturnType<typeof toOutcome> & { readonly page: number },
+  ) {
+    const { page } = outcome;
+    await this.#post(address, outcome, `${task}/page/${page}`);
+    await this.#options.tasks.update(address.known, { page });
   }
 
   close(): void {
