@@ -51,7 +51,8 @@ async function* runIsolated(
     turn.signal.addEventListener("abort", abort, { once: true });
     if (turn.signal.aborted) abort();
     for (;;) {
-      const { done, json } = await thread.next();
+      const { done, json, warnings = [] } = await thread.next();
+      for (const warning of warnings) turn.unyielded?.set({}, () => threads.reportOnce(warning));
       const value: unknown = json === undefined ? undefined : JSON.parse(json);
       finished = done;
       if (done) return value as MessageDraft | undefined;
@@ -70,6 +71,8 @@ async function* runIsolated(
 }
 
 class ThreadPool {
+  /** Each thread has a copy of the module, and makes its mistakes again. */
+  readonly #reported = new Set<string>();
   readonly #options: ThreadOptions;
   readonly #idle = new Map<AgentThread, NodeJS.Timeout>();
   /** Maximum number of threads: one that does not stop counts until it has ended. */
@@ -116,6 +119,13 @@ class ThreadPool {
       thread.end("The agent's thread was idle.");
     }, IDLE_MS).unref();
     this.#idle.set(thread, timer);
+  }
+
+  /** Undefined for a warning that another thread has given. */
+  reportOnce(warning: string): string | undefined {
+    if (this.#reported.has(warning)) return undefined;
+    this.#reported.add(warning);
+    return warning;
   }
 
   async use<T>(work: (thread: AgentThread) => Promise<T>): Promise<T> {

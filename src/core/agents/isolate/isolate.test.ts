@@ -63,6 +63,28 @@ it("keeps what is left of one turn away from the memory of the next", async () =
   expect(JSON.stringify(answer)).toContain("The turn is over; its memory can no longer be used.");
 });
 
+it("warns about events that are made and not yielded, each with its place and once for all threads", async () => {
+  const agent = await isolate(`import { defineAgent } from ${define};
+    export default defineAgent({
+      name: "A",
+      description: "a",
+      async *run(turn) {
+        turn.artifact({ name: "lost", text: "x" });
+        yield turn.artifact({ name: "kept", text: "x" });
+        yield* turn.stream("kept, too", ["x"]);
+        return turn.reply("Done");
+      },
+    });`);
+  const warningsOf = async () => {
+    const turn = { ...turnOf(), unyielded: new Map<object, () => string | undefined>() };
+    const run = agent.run(turn);
+    while ((await run.next()).done !== true);
+    return [...turn.unyielded.values()].map((describe) => describe());
+  };
+  const both = (await Promise.all([warningsOf(), warningsOf()])).flat().filter((warning) => warning !== undefined);
+  expect(both).toEqual([expect.stringMatching(/^turn\.artifact\(…\) at .*agent-[^/]*\.ts:6:\d+ has no effect/)]);
+});
+
 it("passes on what concerns the conversation, and what is to happen once", async () => {
   const agent = await isolate(`import { defineAgent } from ${define};
     export default defineAgent({

@@ -47,6 +47,8 @@ export interface MemoryRequest {
 export interface Answer {
   readonly done: boolean;
   readonly json: string | undefined;
+  /** About events that were made and not yielded, at the end of a turn. */
+  readonly warnings?: readonly string[];
 }
 
 export type FromThread =

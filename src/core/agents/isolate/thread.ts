@@ -1,7 +1,7 @@
 /** Entry point of the thread of an isolated agent: runs its module, one turn at a time. */
 import { parentPort, workerData } from "node:worker_threads";
 import { trackHops } from "../../client/run-hops.ts";
-import type { Agent, AgentRun, ConversationMemory, Turn, TurnMemory } from "../../engine/agent.ts";
+import type { Agent, AgentRun, ConversationMemory, Turn, TurnMemory, UnyieldedEvents } from "../../engine/agent.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { JsonValue } from "../../model/json.ts";
 import { AgentModuleError, loadAgentModule } from "../load-module.ts";
@@ -26,6 +26,7 @@ interface Run {
   readonly number: number;
   readonly iterator: AgentRun;
   readonly controller: AbortController;
+  readonly unyielded: UnyieldedEvents;
 }
 
 let agent: Agent;
@@ -82,17 +83,19 @@ function receive(message: ToThread): void {
 
 function start(number: number, data: TurnData): Run {
   const controller = new AbortController();
+  const unyielded: UnyieldedEvents = new Map();
   const turn: Turn = {
     ...data,
+    unyielded,
     signal: controller.signal,
     memory: new RemoteMemory(number),
     conversation: remoteConversation(number),
   };
   try {
-    return { number, controller, iterator: agent.run(turn) };
+    return { number, controller, unyielded, iterator: agent.run(turn) };
   } catch (error) {
     const next = () => Promise.reject(error);
-    return { number, controller, iterator: { next } };
+    return { number, controller, unyielded, iterator: { next } };
   }
 }
 
@@ -100,8 +103,11 @@ async function answer(request: Request): Promise<Answer> {
   switch (request.what) {
     case "next": {
       if (current?.number !== request.run) return NOTHING;
-      const { done = false, value } = await current.iterator.next();
-      return { done, json: JSON.stringify(value) };
+      const { iterator, unyielded } = current;
+      const { done = false, value } = await iterator.next();
+      for (const made of objectsOf(value)) unyielded.delete(made);
+      const warnings = done ? [...unyielded.values()].flatMap((describe) => describe() ?? []) : [];
+      return { done, json: JSON.stringify(value), warnings };
     }
     case "return":
       if (current?.number === request.run) await current.iterator.return?.();
@@ -117,6 +123,16 @@ async function answer(request: Request): Promise<Answer> {
       await agent.dropped?.({ ...request.task, memory: new RemoteMemory(request.run) });
       return NOTHING;
   }
+}
+
+/** What the agent made of what it yielded or returned: the message or the artifact of each event, or a reply. */
+function objectsOf(value: unknown): readonly object[] {
+  const values: readonly unknown[] = Array.isArray(value) ? value : [value];
+  return values.flatMap((one) => {
+    if (typeof one !== "object" || one === null) return [];
+    const { artifact, message } = one as { readonly artifact?: unknown; readonly message?: unknown };
+    return [one, artifact, message].filter((made) => typeof made === "object" && made !== null);
+  });
 }
 
 /** The memory is stored by the serving thread, together with the task's other writes. */
