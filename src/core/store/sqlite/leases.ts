@@ -6,7 +6,7 @@ import type { Connection } from "./connection.ts";
 import { commitAll, fallBackIfDamaged, salvage } from "./damage.ts";
 import type { DeliveryOutbox } from "./delivery-claims.ts";
 import type { SqliteStatement } from "./driver.ts";
-import { columns, fromText, PACKED_HEAD, type StoredText, toHead } from "./rows.ts";
+import { columns, fromText, PACKED_LEASED_HEAD, type StoredText, toHead } from "./rows.ts";
 
 const ACTIVE_CODES = TASK_STATES.filter((state) => STATE_CLASS[state] === "active").map((state) => STATE_CODES[state]);
 interface HeadRow {
@@ -14,7 +14,7 @@ interface HeadRow {
   readonly head: StoredText;
 }
 
-const HEAD = `seq, CAST(${PACKED_HEAD} AS BLOB) AS head`;
+const HEAD = `seq, CAST(${PACKED_LEASED_HEAD} AS BLOB) AS head`;
 const OF_AGENTS = "scope IN (SELECT id FROM scope WHERE agent IN (SELECT value FROM json_each(?)))";
 
 /** Who runs what. Only one process uses the file, so which nodes live need not be on disk. */

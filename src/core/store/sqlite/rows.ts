@@ -141,10 +141,18 @@ export function toTaskRows(stored: StoredText | null): TaskRow[] {
   });
 }
 
-/** A row of `task` as one text. */
-export const PACKED_HEAD = packColumns(
-  `scope, ${LOG_NUMBER}, floor, fence, turn, attempt, cancel, bytes, created_at, id, context, status, node, dialect`,
-);
+/** The row of a task that runs does not count what was only added to its log since. */
+const LOG_BYTES = `bytes + CASE open WHEN 1 THEN (SELECT ifnull(sum(length(CAST(body AS BLOB))),0) FROM segment WHERE ${ofTask("seq", "number")}) ELSE 0 END`;
+
+const packHead = (bytes: string) =>
+  packColumns(
+    `scope, ${LOG_NUMBER}, floor, fence, turn, attempt, cancel, ${bytes}, created_at, id, context, status, node, dialect`,
+  );
+
+/** A row of `task` as one text. The bytes of a task that runs are those of its last change of state or message. */
+export const PACKED_HEAD = packHead("bytes");
+/** The same for a node that takes the task up, and counts its bytes from there. */
+export const PACKED_LEASED_HEAD = packHead(LOG_BYTES);
 
 export function toHead(stored: StoredText, scopeOf: (id: number) => Scope): TaskHead {
   const [values = []] = unpackRows(stored, 14);

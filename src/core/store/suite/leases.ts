@@ -42,6 +42,21 @@ export function describeLeases(store: () => TaskStore): void {
       await accept(store(), append(id, 1, [chunkEvent(id, [{ text: "heir" }])], { fence: 2 }));
     });
 
+    it("come with all that is kept of the task, also in the middle of a stream", async () => {
+      const { agent, node, other, id } = parties();
+      await accept(store(), submit(id, [statusEvent(id, status(WORKING, 1))], { agent, node }));
+      for (const number of [2, 3, 4]) {
+        await accept(
+          store(),
+          append(id, number, [chunkEvent(id, [{ text: "x".repeat(5_000) }], number > 2)], { fence: 1 }),
+        );
+      }
+      await store().heartbeat(node, DEAD);
+      const [lease] = await store().claim(other, [agent], 5);
+      expect(lease?.head.bytes).toBeGreaterThan(15_000);
+      expect(lease?.head.bytes).toBeLessThan(40_000);
+    });
+
     it.each(["claim", "cancel"])("refuse a run in the middle of its stream, after a %s", async (how) => {
       const { agent, node, other, id } = parties();
       const chunk = (number: number, fence: number) =>
