@@ -28,5 +28,5 @@ export default {
   ignoreExportsUsedInFile: process.argv.includes("--production"),
   // The programs of docs/recipes.md import these.
   ignoreDependencies: ["@hono/node-server", "fastify", "hono"],
-  ignoreBinaries: ["openssl", "script", "strace"],
+  ignoreBinaries: ["mount", "openssl", "script", "strace", "umount"],
 } satisfies KnipConfig;

@@ -9,6 +9,7 @@ import {
   unreadCatalogs,
 } from "./connections.ts";
 import { forgedTokens } from "./forged-tokens.ts";
+import { fullLogDisk } from "./full-log-disk.ts";
 import { halfSentBodies } from "./half-sent-bodies.ts";
 import { headerReferences } from "./header-references.ts";
 import { slowChecks, upstreamFloods } from "./hostile-upstream.ts";
@@ -16,6 +17,7 @@ import { idleGrpcConnections } from "./idle-grpc-connections.ts";
 import type { Attack } from "./kit/attack.ts";
 import { deadline, hold } from "./kit/sockets.ts";
 import { manyKeys } from "./many-keys.ts";
+import { guessedNotifications, knownNotifications } from "./notifications.ts";
 import {
   continuations,
   healthWatches,
@@ -62,4 +64,7 @@ export const ATTACKS: readonly Attack[] = [
   connectionFlood,
   ...upstreamFloods,
   slowChecks,
+  fullLogDisk,
+  guessedNotifications,
+  knownNotifications,
 ];

@@ -51,6 +51,11 @@ export async function runAttacks(given: readonly string[]): Promise<number> {
   console.log(formatRow("attack", "sent", "memory", "after", "p50", "max", "calls", "verdict"));
   let failures = 0;
   for (const attack of chosen) {
+    const missing = attack.missing?.();
+    if (missing !== undefined) {
+      console.log(`${attack.name.padEnd(24)}not run: needs ${missing}`);
+      continue;
+    }
     const outcome = await attackOnce(attack, program);
     if (!isWithinBounds(outcome) || !isMeasured(outcome)) failures++;
     console.log(formatOutcome(outcome));
@@ -83,8 +88,9 @@ async function attackOnce(attack: Attack, program: string): Promise<Outcome> {
 
 /** Returns the number of bytes sent, NaN if the attack had to be ended. */
 async function runAttacker({ name }: Attack, victim: Victim): Promise<number> {
-  const { httpPort, grpcPort, ownPort, directory, pid } = victim;
-  const target = { httpPort, grpcPort, ownPort, directory, pid, key: OTHER_KEY, seconds: ATTACK_SECONDS };
+  const { httpPort, grpcPort, ownPort, directory, pid, prepared } = victim;
+  const place = { httpPort, grpcPort, ownPort, directory, pid, prepared };
+  const target = { ...place, key: OTHER_KEY, seconds: ATTACK_SECONDS };
   const file = resolve(import.meta.dirname, "kit/attacker.ts");
   const command = ["-n", "10", process.execPath, ...process.execArgv, file, name, JSON.stringify(target)];
   const attacker = spawn("nice", command, { stdio: ["ignore", "pipe", "inherit"] });

@@ -12,6 +12,8 @@ export interface Target {
   readonly key: string;
   /** How long the attack should last; it is ended by force some seconds later. */
   readonly seconds: number;
+  /** Where the attack has prepared something for itself. */
+  readonly prepared?: string | undefined;
   /** Counts bytes that were sent. */
   sent(bytes: number): void;
 }
@@ -26,5 +28,16 @@ export interface Attack {
   readonly reconnects?: boolean;
   /** Sections of the configuration that replace or join those of the usual server. */
   readonly config?: (place: Pick<Target, "ownPort" | "directory">) => Readonly<Record<string, unknown>>;
+  /** What this machine lacks for it. */
+  missing?(): string | undefined;
+  /** Called before the server is started. */
+  prepare?(directory: string): Promise<Prepared>;
   run(target: Target): Promise<void>;
+}
+
+interface Prepared {
+  readonly config?: Readonly<Record<string, unknown>>;
+  /** For the target of the attack. */
+  readonly prepared?: string;
+  release(): Promise<void>;
 }

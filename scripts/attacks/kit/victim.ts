@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { mkdtemp, open, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, open, rm, writeFile } from "node:fs/promises";
 import { get } from "node:http";
 import { get as getSecurely } from "node:https";
 import { createServer } from "node:net";
@@ -14,6 +14,7 @@ export interface Victim {
   readonly grpcPort: number;
   readonly ownPort: number;
   readonly directory: string;
+  readonly prepared: string | undefined;
   /** It serves TLS. */
   readonly isSecure: boolean;
   readonly pid: number;
@@ -22,6 +23,9 @@ export interface Victim {
   hasEnded(): boolean;
   stop(): Promise<void>;
 }
+
+/** In the folder of the server. */
+export const LOG_FOLDER = "log";
 
 export const HONEST_KEY = "key-of-the-honest-caller-1234567890";
 export const OTHER_KEY = "key-of-another-caller-1234567890-abc";
@@ -35,8 +39,12 @@ async function freePort(): Promise<number> {
 }
 
 /** Starts the built server as an operator would, with credentials for two callers. */
-export async function startVictim({ config }: Attack, program: string): Promise<Victim> {
+export async function startVictim(attack: Attack, program: string): Promise<Victim> {
+  const { config } = attack;
   const directory = await mkdtemp(join(tmpdir(), "dragoman-attack-"));
+  const logs = join(directory, LOG_FOLDER);
+  await mkdir(logs);
+  const preparation = await attack.prepare?.(directory);
   const [httpPort, grpcPort, ownPort] = [await freePort(), await freePort(), await freePort()];
   const { server: more, ...sections } = config?.({ ownPort, directory }) ?? {};
   const settings = {
@@ -51,11 +59,12 @@ export async function startVictim({ config }: Attack, program: string): Promise<
       ],
     },
     ...sections,
+    ...preparation?.config,
   };
   // JSON is YAML.
   const file = join(directory, "dragoman.yaml");
   await writeFile(file, JSON.stringify(settings), { mode: 0o600 });
-  const log = await open(join(directory, "server.log"), "w");
+  const log = await open(join(logs, "server.log"), "w");
   const server = spawn(process.execPath, [program, "serve", file], {
     cwd: directory,
     stdio: ["ignore", log.fd, log.fd],
@@ -65,15 +74,18 @@ export async function startVictim({ config }: Attack, program: string): Promise<
   const hasEnded = () => server.exitCode !== null || server.signalCode !== null;
   const stop = async () => {
     await end(server, hasEnded);
+    await preparation?.release();
     await rm(directory, { recursive: true, force: true, maxRetries: 3 });
   };
   const isSecure = "tls" in settings.server;
   if (!(await isReady(httpPort, isSecure, hasEnded))) {
-    const text = readFileSync(join(directory, "server.log"), "utf8");
+    const text = readFileSync(join(logs, "server.log"), "utf8");
     await stop();
     throw new Error(`The server did not start:\n${text}`);
   }
-  return { httpPort, grpcPort, ownPort, directory, isSecure, pid, memory: () => residentMemory(pid), hasEnded, stop };
+  const { prepared } = preparation ?? {};
+  const place = { httpPort, grpcPort, ownPort, directory, prepared, isSecure, pid };
+  return { ...place, memory: () => residentMemory(pid), hasEnded, stop };
 }
 
 async function isReady(port: number, isSecure: boolean, hasEnded: () => boolean): Promise<boolean> {
