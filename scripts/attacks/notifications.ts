@@ -1,7 +1,7 @@
 import pg from "pg";
-import { SILENT_LOG } from "../../src/model/ports.ts";
-import { openDatabase } from "../../src/store/postgres/connection.ts";
-import { hasPostgres, startPostgres } from "../../src/store/postgres/testing/start-postgres.ts";
+import { SILENT_LOG } from "../../src/core/model/ports.ts";
+import { openDatabase } from "../../src/features/cluster/postgres/connection.ts";
+import { hasPostgres, startPostgres } from "../../src/features/cluster/postgres/testing/start-postgres.ts";
 import type { Attack } from "./kit/attack.ts";
 import { deadline } from "./kit/sockets.ts";
 

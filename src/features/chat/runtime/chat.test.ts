@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { defineAgent } from "../../../core/agents/define.ts";
 import { FakeClock, settle } from "../../../core/engine/testing/fake-clock.ts";
+import { ChannelError } from "../../../core/wire/channel.ts";
 import { asker, createCounter, echo } from "./testing/agents.ts";
 import { directRoom, MemoryNetwork } from "./testing/memory-network.ts";
 import { AGENT, ALICE, BOB, ROBOT, Stage } from "./testing/stage.ts";
