@@ -3,7 +3,7 @@ import type { Turn, TurnMemory } from "../engine/agent.ts";
 import type { Signal } from "../model/abort.ts";
 import type { Caller } from "../model/caller.ts";
 import { ProtocolError } from "../model/errors.ts";
-import type { StreamEvent, TaskEvent } from "../model/event.ts";
+import { type StreamEvent, stateOf, type TaskEvent, taskIdOf } from "../model/event.ts";
 import type { Message, Part } from "../model/message.ts";
 import type {
   CallContext,
@@ -300,11 +300,6 @@ function rejection(signal: Signal): Promise<never> {
   });
 }
 
-/** Whether a run was only lost here: it is continued by another process, or by this one later, and so are its children. */
-export function isRunLost({ reason }: Signal): boolean {
-  return ProtocolError.is(reason) && reason.code === "UNAVAILABLE";
-}
-
 /** Callers may choose context ids, and the same id of two owners must not be the same conversation at the peer. */
 export function peerContextId(owner: string, contextId: string): string {
   return hash("sha256", JSON.stringify([owner, contextId])).slice(0, 32);
@@ -316,17 +311,6 @@ function callOf(caller: Caller, dialect: string, signal: Signal): CallContext {
 
 function isWaiting(state: TaskState | undefined): boolean {
   return state !== undefined && isInterrupted(state);
-}
-
-/** Id of the task that an event belongs to. */
-export function taskIdOf(event: TaskEvent): string {
-  if ("task" in event) return event.task.id;
-  return "statusUpdate" in event ? event.statusUpdate.taskId : event.artifactUpdate.taskId;
-}
-
-function stateOf(event: TaskEvent): TaskState | undefined {
-  if ("task" in event) return event.task.status.state;
-  return "statusUpdate" in event ? event.statusUpdate.status.state : undefined;
 }
 
 /** What the engine writes in one commit, whatever else it has to write. */

@@ -1,5 +1,6 @@
+import { type StoredTask, TaskChanges } from "../client/call/task-changes.ts";
 import type { Agent, AgentEvent, AgentRun, AgentState, MessageDraft, Turn } from "../engine/agent.ts";
-import type { Signal } from "../model/abort.ts";
+import { isRunLost, type Signal } from "../model/abort.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { TaskArtifactUpdate, TaskEvent } from "../model/event.ts";
 import { withoutHops } from "../model/extensions.ts";
@@ -13,13 +14,11 @@ import {
   canBeQueried,
   cancelAtPeer,
   findChildId,
-  isRunLost,
   type Peer,
   peerContextId,
   type SentMessage,
 } from "./child-task.ts";
 import { type AgentDefinition, defineAgent } from "./define.ts";
-import { type StoredTask, TaskChanges } from "./task-changes.ts";
 
 export type { Peer } from "./child-task.ts";
 

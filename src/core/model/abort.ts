@@ -1,3 +1,5 @@
+import { ProtocolError } from "./errors.ts";
+
 export type Signal = Abort | AbortSignal;
 
 /**
@@ -52,4 +54,9 @@ export class Abort {
 /** A signal of the platform that is aborted with this one. */
 export function toAbortSignal(signal: Signal): AbortSignal {
   return signal instanceof Abort ? signal.platformSignal : signal;
+}
+
+/** Whether a run was only lost here: it is continued by another process, or by this one later, and so are its children. */
+export function isRunLost({ reason }: Signal): boolean {
+  return ProtocolError.is(reason) && reason.code === "UNAVAILABLE";
 }

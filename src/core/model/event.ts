@@ -29,6 +29,17 @@ export type TaskEvent =
 /** What a stream may carry: a task's events, or the one message of an agent that answered without a task. */
 export type StreamEvent = TaskEvent | { readonly message: Message };
 
+export function taskIdOf(event: TaskEvent): string {
+  if ("task" in event) return event.task.id;
+  return "statusUpdate" in event ? event.statusUpdate.taskId : event.artifactUpdate.taskId;
+}
+
+/** The state that an event says its task is in; undefined if it is about something else. */
+export function stateOf(event: TaskEvent): TaskState | undefined {
+  if ("task" in event) return event.task.status.state;
+  return "statusUpdate" in event ? event.statusUpdate.status.state : undefined;
+}
+
 /** What is kept with an event and not shown: what came beside a message, for the run that answers it and its resumption. */
 export interface RequestDetails {
   readonly metadata?: JsonObject;

@@ -1,9 +1,8 @@
 /** How the cancellation of a run reaches the task of its upstream, also if it comes before the id of that task. */
 
-import { isRunLost } from "../../core/agents/child-task.ts";
-import { TaskChanges } from "../../core/agents/task-changes.ts";
 import type { AgentCaller } from "../../core/client/call/agent-caller.ts";
-import { Abort, type Signal } from "../../core/model/abort.ts";
+import { TaskChanges } from "../../core/client/call/task-changes.ts";
+import { Abort, isRunLost, type Signal } from "../../core/model/abort.ts";
 import type { FrameStream, SendInput } from "../../core/model/operation.ts";
 import type { Clock } from "../../core/model/ports.ts";
 

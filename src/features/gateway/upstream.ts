@@ -1,7 +1,7 @@
 import type { Peer } from "../../core/agents/forward.ts";
-import { TaskChanges } from "../../core/agents/task-changes.ts";
 import type { UpstreamStatus } from "../../core/agents/upstream-of.ts";
 import type { AgentCaller } from "../../core/client/call/agent-caller.ts";
+import { TaskChanges } from "../../core/client/call/task-changes.ts";
 import { type FetchedCard, fetchCard } from "../../core/client/card/fetch-card.ts";
 import { connectCaller, type Exchanger } from "../../core/client/connect.ts";
 import { dialectNames } from "../../core/client/dialect-names.ts";

@@ -1,7 +1,8 @@
-import { ChildTask, canBeQueried, isRunLost } from "../../core/agents/child-task.ts";
+import { ChildTask, canBeQueried } from "../../core/agents/child-task.ts";
 import { Collector } from "../../core/agents/collector.ts";
 import { type AgentDirectory, type CallableAgent, contextIdFor } from "../../core/agents/directory.ts";
 import type { Turn } from "../../core/engine/agent.ts";
+import { isRunLost } from "../../core/model/abort.ts";
 import { withAnswer } from "../../core/model/answer.ts";
 import { ProtocolError } from "../../core/model/errors.ts";
 import type { Message } from "../../core/model/message.ts";

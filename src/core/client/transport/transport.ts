@@ -3,7 +3,7 @@
 import type { CallTarget, ExchangeCalling, FrameDecoder, SigningKeys } from "../../dialects/contract.ts";
 import type { Signal } from "../../model/abort.ts";
 import { ProtocolError } from "../../model/errors.ts";
-import type { TaskEvent } from "../../model/event.ts";
+import { type TaskEvent, taskIdOf } from "../../model/event.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { Operation, OutcomeOf, SendOutcome, StreamFrame } from "../../model/operation.ts";
 import type { TraceContext } from "../../model/trace.ts";
@@ -318,11 +318,6 @@ export function identifyOutcome<O extends UnaryOperation>(operation: O, outcome:
   if ("message" in event || event.task.id !== "" || id === undefined) return outcome;
   const task = { ...event.task, id };
   return (isTask ? task : { task }) as OutcomeOf<O>;
-}
-
-function taskIdOf(event: TaskEvent): string {
-  if ("task" in event) return event.task.id;
-  return "statusUpdate" in event ? event.statusUpdate.taskId : event.artifactUpdate.taskId;
 }
 
 function withTaskId(event: TaskEvent, taskId: string): TaskEvent {

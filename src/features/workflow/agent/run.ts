@@ -1,6 +1,6 @@
-import { isRunLost } from "../../../core/agents/child-task.ts";
 import type { AgentDirectory } from "../../../core/agents/directory.ts";
 import type { AgentEvent, Turn } from "../../../core/engine/agent.ts";
+import { isRunLost } from "../../../core/model/abort.ts";
 import type { Part } from "../../../core/model/message.ts";
 import type { Clock } from "../../../core/model/ports.ts";
 import type { Workflow } from "../definition/plan.ts";

@@ -1,18 +1,17 @@
-import { ProtocolError } from "../model/errors.ts";
-import type { StreamEvent, TaskEvent, TaskStatusUpdate } from "../model/event.ts";
-import { addArtifactUpdate, appendParts, type OpenArtifact } from "../model/fold.ts";
-import { isPlainText, type Message, type Part } from "../model/message.ts";
-import type { StreamFrame } from "../model/operation.ts";
-import { type Artifact, isInterrupted, isTerminal, type Task, type TaskStatus, withParts } from "../model/task.ts";
-import { taskIdOf } from "./child-task.ts";
+import { ProtocolError } from "../../model/errors.ts";
+import { type StreamEvent, type TaskEvent, type TaskStatusUpdate, taskIdOf } from "../../model/event.ts";
+import { addArtifactUpdate, appendParts, type OpenArtifact } from "../../model/fold.ts";
+import { isPlainText, type Message, type Part } from "../../model/message.ts";
+import type { StreamFrame } from "../../model/operation.ts";
+import { type Artifact, isInterrupted, isTerminal, type Task, type TaskStatus, withParts } from "../../model/task.ts";
 
 /** What an earlier run stored of the task. */
 export type StoredTask = Pick<Task, "artifacts" | "history" | "status">;
 
 /**
- * The frames of one task as changes. The first snapshot stays as it is, unless something is stored. Later ones, which polling and reconnecting yield,
- * are reduced to what has changed since, so that nothing is stored twice and a task that is polled for hours does not
- * grow by its own size every second.
+ * The frames of one task as changes. The first snapshot stays as it is, unless something is stored. Later ones, which
+ * polling and reconnecting yield, are reduced to what has changed since, so that nothing is stored twice and a task that
+ * is polled for hours does not grow by its own size every second.
  */
 export class TaskChanges {
   #taskId: string | undefined;

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { LogEntry, type TaskEvent } from "../model/event.ts";
-import { TaskFold } from "../model/fold.ts";
-import type { Message } from "../model/message.ts";
-import type { StreamFrame } from "../model/operation.ts";
-import type { Task, TaskState } from "../model/task.ts";
+import { LogEntry, type TaskEvent } from "../../model/event.ts";
+import { TaskFold } from "../../model/fold.ts";
+import type { Message } from "../../model/message.ts";
+import type { StreamFrame } from "../../model/operation.ts";
+import type { Task, TaskState } from "../../model/task.ts";
 import { TaskChanges } from "./task-changes.ts";
 
 const PLACE = { taskId: "t", contextId: "c" };
