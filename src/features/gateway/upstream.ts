@@ -1,28 +1,27 @@
 import type { Peer } from "../../core/agents/forward.ts";
 import type { UpstreamStatus } from "../../core/agents/upstream-of.ts";
 import type { AgentCaller } from "../../core/client/call/agent-caller.ts";
-import { TaskChanges } from "../../core/client/call/task-changes.ts";
+import type { TaskOwner } from "../../core/client/call/task-owner.ts";
 import { type FetchedCard, fetchCard } from "../../core/client/card/fetch-card.ts";
 import { connectCaller, type Exchanger } from "../../core/client/connect.ts";
 import { dialectNames } from "../../core/client/dialect-names.ts";
 import { abilitiesOf, unpublishedCard } from "../../core/client/dialects.ts";
-import { ConnectionError, changeError, failedBeforeSending, redactUrl } from "../../core/client/errors.ts";
+import { ConnectionError, changeError, redactUrl } from "../../core/client/errors.ts";
 import {
   type ConnectOptions,
-  DEFAULT_REQUEST_RETRY,
   DEFAULT_STREAM_RETRY,
   type Notice,
   type RetryOptions,
 } from "../../core/client/options.ts";
+import { SharedRequest } from "../../core/client/transport/shared-request.ts";
 import type { Signal } from "../../core/model/abort.ts";
-import { type Backoff, backoffDelay, createBackoff, sleep } from "../../core/model/backoff.ts";
+import { backoffDelay } from "../../core/model/backoff.ts";
 import type { AgentCard, AgentInterface } from "../../core/model/card.ts";
 import { ProtocolError } from "../../core/model/errors.ts";
 import { omitUndefined } from "../../core/model/json.ts";
 import type { Loss } from "../../core/model/loss.ts";
-import type { CallContext, FrameStream, Operation, OutcomeOf, StreamFrame } from "../../core/model/operation.ts";
+import type { CallContext, Operation, OutcomeOf } from "../../core/model/operation.ts";
 import type { Clock, Log } from "../../core/model/ports.ts";
-import { abortable, cancelOpened, cancelTask, delayAbort, isCancelled } from "./cancelling.ts";
 import type { BreakerPolicy } from "./circuit-breaker.ts";
 import { isConnectionFailure, UpstreamHealth } from "./upstream-health.ts";
 
@@ -64,10 +63,13 @@ export class Upstream implements Peer {
   readonly #options: UpstreamOptions;
   readonly #health: UpstreamHealth;
   readonly #name: string;
+  readonly #loading = new SharedRequest((signal) => this.#readCard(signal));
+  readonly #waiting = new SharedRequest((signal) => this.#readCard(signal, DEFAULT_STREAM_RETRY));
+  /** What the calls to it share. */
+  readonly #calls: Omit<TaskOwner, "signal">;
   #reportLosses: ReportLosses = () => {};
   #caller: AgentCaller | undefined;
   #fetched: FetchedCard | undefined;
-  #loading: Promise<AgentCaller> | undefined;
   #cardProblem: string | undefined;
   #refreshFailures = 0;
   #stopTimer: (() => void) | undefined;
@@ -79,6 +81,12 @@ export class Upstream implements Peer {
     this.#name = `Upstream ${url} of agent ${options.agent}`;
     const onRecovery = () => this.#scheduleRefresh(0);
     this.#health = new UpstreamHealth({ ...options, url, breaker: options.breaker ?? DEFAULT_BREAKER, onRecovery });
+    this.#calls = {
+      acquire: () => this.#acquire(),
+      countSuccess: () => this.#health.countSuccess(),
+      countFailure: (error, isAborted) => this.#health.countFailure(error, isAborted),
+      explain: (error) => this.#explain(error),
+    };
   }
 
   get status(): UpstreamStatus {
@@ -121,19 +129,17 @@ export class Upstream implements Peer {
   }
 
   /**
-   * Resolves once the upstream can be called; rejects with UNAVAILABLE. `isPatient`: waits longer, because the upstream
-   * already works on the task.
+   * Resolves once the upstream can be called; rejects with UNAVAILABLE. `isPatient`: outlasts a restart of the upstream,
+   * because it already works on the task.
    */
   async connect(signal?: Signal, isPatient = false): Promise<AgentCaller> {
-    const backoff = this.#backoff(DEFAULT_STREAM_RETRY, isPatient);
-    for (;;) {
-      try {
-        return this.#caller ?? (await abortable(this.#connectOnce(), signal));
-      } catch (error) {
-        const pause = signal?.aborted === true ? undefined : backoff.next();
-        if (pause === undefined) throw this.#explain(error);
-        await sleep(this.#options.clock, pause, signal);
-      }
+    if (this.#caller !== undefined) return this.#caller;
+    try {
+      if (isPatient) return await this.#waiting.join(signal);
+      if (!this.#loading.isMade) this.#acquire();
+      return await this.#loading.join(signal);
+    } catch (error) {
+      throw this.#explain(error);
     }
   }
 
@@ -143,101 +149,26 @@ export class Upstream implements Peer {
     const { trace } = call.caller;
     const timeoutMs = this.#answerTime(caller, operation);
     const options = omitUndefined({ hops, idempotencyKey, timeoutMs, trace });
-    if (operation.kind !== "stream" && operation.kind !== "subscribe") {
-      return this.#attempt(operation, call, () =>
-        caller.dispatch(operation, { ...options, ...(signal && { signal }) }),
-      );
+    if (operation.kind === "stream" || operation.kind === "subscribe") {
+      return caller.dispatch(operation, { ...options, owner: { ...this.#calls, signal } });
     }
-    const { clock } = this.#options;
-    const opening = delayAbort(signal, { send: operation.kind === "stream" ? operation : undefined, caller, clock });
+    this.#acquire();
     try {
-      // A run subscribes only to a task that was followed before it, by an earlier process.
-      const continues = operation.kind === "subscribe";
-      const open = () => caller.dispatch(operation, { ...options, continues, controller: opening.controller });
-      // The outcome of these two operations is a stream, which the compiler cannot infer from a union.
-      const stream = (await this.#attempt(operation, call, open)) as FrameStream;
-      if (isCancelled(signal)) await cancelOpened(stream, caller);
-      return this.#follow(stream, caller, signal) as OutcomeOf<O>;
+      const outcome = await caller.dispatch(operation, { ...options, ...(signal && { signal }) });
+      this.#health.countSuccess();
+      return outcome;
     } catch (error) {
+      this.#health.countFailure(error, signal?.aborted === true);
       throw this.#explain(error);
-    } finally {
-      opening.release();
     }
-  }
-
-  /** Repeats a send that cannot have arrived. What is safe to repeat anyway, the client repeats. */
-  async #attempt<T>({ kind }: Operation, call: CallContext, attempt: () => Promise<T>): Promise<T> {
-    const { idempotencyKey, signal } = call;
-    const isSend = kind === "stream" || kind === "send";
-    let backoff: Backoff | undefined;
-    for (;;) {
-      this.#acquire();
-      try {
-        const outcome = await attempt();
-        this.#health.countSuccess();
-        return outcome;
-      } catch (error) {
-        const isAborted = signal?.aborted === true;
-        this.#health.countFailure(error, isAborted);
-        backoff ??= this.#backoff(DEFAULT_REQUEST_RETRY, isSend && idempotencyKey === undefined);
-        const pause = isNeverSent(error) && !isAborted ? backoff.next() : undefined;
-        if (pause === undefined) throw this.#explain(error);
-        await sleep(this.#options.clock, pause, signal);
-      }
-    }
-  }
-
-  #follow(stream: FrameStream, caller: AgentCaller, signal: Signal | undefined): FrameStream {
-    const frames = stream[Symbol.asyncIterator]();
-    const changes = new TaskChanges();
-    const stop = async () => {
-      await frames.return?.();
-      const { isSettled, taskId: id } = changes;
-      // A reader whose signal is aborted decides itself whether the task is cancelled. Any other refused the answer.
-      if (id === undefined || isSettled || signal?.aborted === true) return;
-      await cancelTask(caller, id).catch(() => {});
-    };
-    const iterator: AsyncIterator<readonly StreamFrame[], undefined> = {
-      next: async () => {
-        try {
-          for (;;) {
-            const step = await frames.next();
-            if (step.done === true) return { done: true, value: undefined };
-            const changed = changes.apply(step.value);
-            if (changed.length > 0) return { done: false, value: changed };
-          }
-        } catch (error) {
-          this.#health.countFailure(error, signal?.aborted === true);
-          if (ProtocolError.is(error)) await stop();
-          throw this.#explain(error);
-        }
-      },
-      return: async () => {
-        await stop();
-        return { done: true, value: undefined };
-      },
-    };
-    return { [Symbol.asyncIterator]: () => iterator };
-  }
-
-  #connectOnce(): Promise<AgentCaller> {
-    if (this.#loading === undefined) this.#acquire();
-    return this.#load();
-  }
-
-  #load(): Promise<AgentCaller> {
-    this.#loading ??= this.#readCard().finally(() => {
-      this.#loading = undefined;
-    });
-    return this.#loading;
   }
 
   /** Reads the card and, if it is new, connects by it. A card that cannot be used does not replace an earlier one. */
-  async #readCard(): Promise<AgentCaller> {
+  async #readCard(signal: AbortSignal, retry?: RetryOptions): Promise<AgentCaller> {
     const { card, connect, exchange, mayCall = () => true, streaming, url } = this.#options;
     try {
       const given = this.#caller === undefined ? card : undefined;
-      const fetched = given ?? (await fetchCard(url, connect));
+      const fetched = given ?? (await fetchCard(url, { ...connect, signal, ...(retry && { retry }) }));
       if (this.#caller === undefined || fetched.raw !== this.#fetched?.raw) {
         const supportedInterfaces = fetched.card.supportedInterfaces.filter(mayCall);
         const capabilities = { ...fetched.card.capabilities, ...(streaming === false && { streaming }) };
@@ -253,7 +184,7 @@ export class Upstream implements Peer {
       return this.#caller;
     } catch (error) {
       if (this.#caller === undefined || isTemporary(error)) {
-        this.#health.countFailure(error);
+        this.#health.countFailure(error, signal.aborted);
         throw error;
       }
       this.#health.countNothing();
@@ -264,7 +195,7 @@ export class Upstream implements Peer {
 
   async #refresh(): Promise<void> {
     try {
-      await this.#load();
+      await this.#loading.join(undefined);
       this.#refreshFailures = 0;
       this.#scheduleRefresh(this.#options.refreshMs ?? DEFAULT_REFRESH_MS);
     } catch {
@@ -316,20 +247,9 @@ export class Upstream implements Peer {
     const isStreamed = can.streaming && card.capabilities.streaming !== false;
     return isSend && !isStreamed ? (this.#options.answerMs ?? DEFAULT_ANSWER_MS) : undefined;
   }
-
-  #backoff({ attempts, baseMs, capMs }: RetryOptions, isRepeated: boolean): Backoff {
-    const { clock, random } = this.#options;
-    const maxTries = isRepeated ? attempts - 1 : 0;
-    const policy = { baseMs, capMs, maxTries, resetAfterMs: Number.POSITIVE_INFINITY };
-    return createBackoff(policy, { now: clock.now, random });
-  }
 }
 
 /** Another attempt may succeed, so nothing is wrong with the card. */
 function isTemporary(error: unknown): boolean {
   return isConnectionFailure(error) && !(ConnectionError.is(error) && error.permanent);
-}
-
-function isNeverSent(error: unknown): boolean {
-  return ConnectionError.is(error) && !error.permanent && error.code === "unreachable" && failedBeforeSending(error);
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { StreamFrame } from "../../model/operation.ts";
-import { Cursor } from "./follow.ts";
+import { Cursor } from "./cursor.ts";
 
 function frame(number: number | undefined, json = `frame ${number}`): StreamFrame {
   const event = { statusUpdate: { taskId: "t", contextId: "c", status: { state: "TASK_STATE_WORKING" as const } } };

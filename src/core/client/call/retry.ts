@@ -4,8 +4,8 @@ import { setTimeout } from "node:timers/promises";
 import { Abort, type Signal, toAbortSignal } from "../../model/abort.ts";
 import { type Backoff, createBackoff } from "../../model/backoff.ts";
 import { ProtocolError } from "../../model/errors.ts";
-import type { OperationKind, OutcomeOf, StreamFrame } from "../../model/operation.ts";
-import { isInterrupted, isTerminal, type Task } from "../../model/task.ts";
+import type { OperationKind, OperationOf, OutcomeOf } from "../../model/operation.ts";
+import type { Task } from "../../model/task.ts";
 import { CarrierError } from "../../wire/exchange.ts";
 import { ConnectionError, toConnectionError } from "../errors.ts";
 import type { Notice, RetryOptions } from "../options.ts";
@@ -155,58 +155,23 @@ export async function sleepBeforeCall(setup: CallSetup, milliseconds: number, si
   }
 }
 
-interface PollOptions {
-  readonly setup: CallSetup;
-  readonly settings: CallSettings;
-  readonly id: string;
-  /** Continue polling while the task waits for input. */
-  readonly observes: boolean;
-  /** The task as last delivered. */
-  readonly known?: Task | undefined;
-  /** Before the first look, and while nothing changes up to the interval of the setup. */
-  readonly startMs?: number;
-  /** The task was followed before, so the first look, too, outlasts the restart of a server. */
-  readonly continues?: boolean | undefined;
-}
-
-const POLL_SLOWDOWN = 1.5;
-/** What was there a moment ago may be missing once where a peer reads from a copy that is behind. */
-const MAX_MISSING = 2;
-
-export function taskFrame(task: Task): StreamFrame {
-  return { event: { task }, json: JSON.stringify({ task }) };
-}
-
-/** Yields `{ task }` whenever it has changed, until it has ended. */
-export async function* pollTask(options: PollOptions): AsyncGenerator<readonly StreamFrame[], void, undefined> {
-  const { continues = false, id, known, observes, settings, setup } = options;
-  const { baseMs, capMs } = setup.polling;
-  // A task that is followed outlasts the restart of a server, as a stream does.
-  const patient = { ...setup, requestRetry: setup.streamRetry };
-  let wait = options.startMs ?? baseMs;
-  let missing = 0;
-  let last = known === undefined ? undefined : JSON.stringify(known);
-  for (;;) {
-    if (last !== undefined) await sleepBeforeCall(setup, wait, settings.signal);
-    let task: Task;
-    try {
-      const calls = last === undefined && !continues ? setup : patient;
-      task = await callWithRetries(calls, { kind: "get", id }, settings);
-      missing = 0;
-    } catch (error) {
-      const isMissing = ProtocolError.is(error) && error.code === "TASK_NOT_FOUND";
-      if (!isMissing || last === undefined || missing++ >= MAX_MISSING) throw error;
-      continue;
-    }
-    const json = JSON.stringify(task);
-    if (json === last) {
-      wait = Math.min(capMs, wait * POLL_SLOWDOWN);
-    } else {
-      last = json;
-      wait = Math.min(wait, baseMs);
-      yield [{ event: { task }, json: `{"task":${json}}` }];
-    }
-    const { state } = task.status;
-    if (isTerminal(state) || (isInterrupted(state) && !observes)) return;
+/** Like `callWithRetries`, for a cancellation. */
+export async function cancelTask(
+  setup: CallSetup,
+  operation: OperationOf<"cancel">,
+  settings: CallSettings,
+): Promise<Task> {
+  let isRepeated = false;
+  const onRepeat = (): void => {
+    isRepeated = true;
+  };
+  try {
+    return await callWithRetries(setup, operation, settings, onRepeat);
+  } catch (error) {
+    // The first attempt may have succeeded, with only its response lost.
+    if (!isRepeated || !ProtocolError.is(error) || error.code !== "TASK_NOT_CANCELABLE") throw error;
+    const task = await callWithRetries(setup, { kind: "get", id: operation.id }, settings);
+    if (task.status.state !== "TASK_STATE_CANCELED") throw error;
+    return task;
   }
 }

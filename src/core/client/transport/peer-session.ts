@@ -8,6 +8,7 @@ import type { Signal } from "../../model/abort.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { CarrierError, type ExchangeCall } from "../../wire/exchange.ts";
 import { toConnectionError } from "../errors.ts";
+import { SharedRequest } from "./shared-request.ts";
 import { type Attempt, awaitFirstFrames, type Failure, type FrameReader } from "./transport.ts";
 
 interface SessionSetup {
@@ -21,8 +22,8 @@ interface SessionSetup {
 
 export class PeerSession {
   readonly #setup: SessionSetup;
-  readonly #opening: SharedRequest;
-  readonly #loggingIn: SharedRequest;
+  readonly #opening: SharedRequest<Attempt<string>>;
+  readonly #loggingIn: SharedRequest<Attempt<string>>;
   #id: string | undefined;
   #loginId: string | undefined;
 
@@ -60,13 +61,13 @@ export class PeerSession {
   /** The login id for messages; undefined without an `authCode`. */
   async loginId(signal: Signal): Promise<Attempt<string | undefined>> {
     if (this.#setup.authCode === undefined || this.#loginId !== undefined) return { ok: true, value: this.#loginId };
-    return this.#loggingIn.join({ signal, method: "POST", url: this.#setup.target().url });
+    return joinOrLeave(this.#loggingIn, { signal, method: "POST", url: this.#setup.target().url });
   }
 
   /** `refused` is the session that the peer rejected; another call may have opened a new one since. */
   async #renew(refused: string | undefined, call: ExchangeCall): Promise<Attempt<string>> {
     if (this.#id !== undefined && this.#id !== refused) return { ok: true, value: this.#id };
-    return this.#opening.join(call);
+    return joinOrLeave(this.#opening, call);
   }
 
   async #openSession(signal: Signal): Promise<Attempt<string>> {
@@ -119,54 +120,14 @@ function sessionNotOpened(first: Failure, opened: Failure): Failure {
   return { ...opened, error };
 }
 
-/** A request shared by several calls: sent once, and aborted only when none of them waits for it any more. */
-class SharedRequest {
-  readonly #make: (signal: Signal) => Promise<Attempt<string>>;
-  #flight: Flight | undefined;
+type SharedCall = Pick<ExchangeCall, "method" | "signal" | "url">;
 
-  constructor(make: (signal: Signal) => Promise<Attempt<string>>) {
-    this.#make = make;
-  }
-
-  async join(call: Pick<ExchangeCall, "method" | "signal" | "url">): Promise<Attempt<string>> {
-    const flight = this.#flight ?? this.#start();
-    flight.waiting++;
-    let leave = (): void => {};
-    const left = new Promise<Failure>((resolve) => {
-      leave = () => resolve(abortedFailure(call));
-      if (call.signal?.aborted === true) leave();
-      else call.signal?.addEventListener("abort", leave, { once: true });
-    });
-    try {
-      return await Promise.race([flight.made, left]);
-    } finally {
-      call.signal?.removeEventListener("abort", leave);
-      if (--flight.waiting === 0) flight.controller.abort();
-    }
-  }
-
-  #start(): Flight {
-    const controller = new AbortController();
-    const made = this.#make(controller.signal).finally(() => {
-      if (this.#flight === flight) this.#flight = undefined;
-    });
-    const flight: Flight = { made, controller, waiting: 0 };
-    // An aborted request is not shared any more: the next call starts another.
-    controller.signal.addEventListener("abort", () => {
-      if (this.#flight === flight) this.#flight = undefined;
-    });
-    this.#flight = flight;
-    return flight;
-  }
+/** The request itself never rejects. */
+function joinOrLeave(request: SharedRequest<Attempt<string>>, call: SharedCall): Promise<Attempt<string>> {
+  return request.join(call.signal).catch(() => abortedFailure(call));
 }
 
-interface Flight {
-  readonly made: Promise<Attempt<string>>;
-  readonly controller: AbortController;
-  waiting: number;
-}
-
-function abortedFailure(call: Pick<ExchangeCall, "method" | "url">): Failure {
+function abortedFailure(call: SharedCall): Failure {
   const error = toConnectionError(new CarrierError("aborted", "The call was aborted"), call);
   return { ok: false, error, transient: false, reach: "unknown" };
 }
