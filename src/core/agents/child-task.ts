@@ -220,9 +220,9 @@ export class ChildTask {
     }
   }
 
-  /** The task as it is at the peer; undefined if its id is not known. */
+  /** The task as it is at the peer; undefined if its id is not known, or the peer cannot be queried. */
   async get(): Promise<Task | undefined> {
-    if (this.#id === undefined) return undefined;
+    if (this.#id === undefined || !canBeQueried(this.#peer)) return undefined;
     return this.#peer.dispatch({ kind: "get", id: this.#id }, this.#callOf(AbortSignal.timeout(CANCEL_MS)));
   }
 

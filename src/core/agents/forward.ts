@@ -27,6 +27,8 @@ export const FORWARD_DIALECT = "forward";
 
 interface ForwardingAgentOptions extends Omit<AgentDefinition, "run"> {
   readonly peer: Peer;
+  /** Resolves once it is known what the peer supports. Default: it always is. */
+  readonly connect?: (turn: Turn) => Peer | Promise<Peer>;
 }
 
 /**
@@ -35,7 +37,7 @@ interface ForwardingAgentOptions extends Omit<AgentDefinition, "run"> {
  * After a crash it queries the peer for the task, and continues where the log ends. If the peer cannot be queried, or
  * never confirmed the message and would not recognise it, `onCrash` decides whether it is sent again.
  */
-export function createForwardingAgent({ peer, ...definition }: ForwardingAgentOptions): Agent {
+export function createForwardingAgent({ peer, connect = () => peer, ...definition }: ForwardingAgentOptions): Agent {
   const policy = definition.onCrash ?? "fail";
   return {
     ...defineAgent({ ...definition, run: () => undefined }),
@@ -43,7 +45,7 @@ export function createForwardingAgent({ peer, ...definition }: ForwardingAgentOp
       return canBeQueried(peer) ? "resume" : policy;
     },
     crashText: statusText("processStoppedUnasked"),
-    run: (turn) => forward(turn, peer, policy),
+    run: (turn) => forward(turn, () => connect(turn), policy),
     async dropped({ caller, memory }) {
       const id = await findChildId(memory);
       if (id !== undefined) await cancelAtPeer(peer, id, caller, FORWARD_DIALECT);
@@ -51,9 +53,12 @@ export function createForwardingAgent({ peer, ...definition }: ForwardingAgentOp
   };
 }
 
-/** `policy`: whether the message is sent again after a crash if it is not known whether the peer has received it. */
-export function forward(turn: Turn, peer: Peer, policy: Agent["onCrash"]): AgentRun {
-  return new Forwarding(turn, peer, policy).run();
+/**
+ * What the peer supports must be known before anything is sent to it; one that cannot be found fails the task. `policy`:
+ * whether the message is sent again after a crash if it is not known whether the peer has received it.
+ */
+export function forward(turn: Turn, connect: () => Peer | Promise<Peer>, policy: Agent["onCrash"]): AgentRun {
+  return new Forwarding(turn, connect, policy).run();
 }
 
 type ForwardedEvents = AsyncGenerator<AgentEvent | readonly AgentEvent[], MessageDraft | undefined, undefined>;
@@ -61,10 +66,11 @@ type ForwardedEvents = AsyncGenerator<AgentEvent | readonly AgentEvent[], Messag
 /** Forwards one message and its answer. */
 class Forwarding {
   readonly #turn: Turn;
-  readonly #peer: Peer;
+  readonly #connect: () => Peer | Promise<Peer>;
   readonly #policy: Agent["onCrash"];
-  readonly #child: ChildTask;
   readonly #signal: Signal;
+  /** The peer's task, once the peer is connected. */
+  #child: ChildTask | undefined;
   /** The peer's stream was left for another message of the caller. */
   #hasLeft = false;
   #cancelling: Promise<void> | undefined;
@@ -77,71 +83,75 @@ class Forwarding {
   /** Why the peer may still work on a task that is cancelled here. */
   #uncancelled: StatusTextName | undefined;
 
-  constructor(turn: Turn, peer: Peer, policy: Agent["onCrash"]) {
+  constructor(turn: Turn, connect: () => Peer | Promise<Peer>, policy: Agent["onCrash"]) {
     this.#turn = turn;
-    this.#peer = peer;
+    this.#connect = connect;
     this.#policy = policy;
     this.#signal = turn.cancellation ?? turn.signal;
-    this.#child = new ChildTask(peer, { turn, dialect: FORWARD_DIALECT, endsTurn: true });
   }
 
   async *run(): ForwardedEvents {
-    const reply = yield* this.#run();
-    if (this.#uncancelled === undefined || isRunLost(this.#signal)) return reply;
-    yield { status: "TASK_STATE_CANCELED", message: { parts: [{ text: statusText(this.#uncancelled) }] } };
-    return undefined;
-  }
-
-  async *#run(): ForwardedEvents {
     const signal = this.#signal;
-    const stop = () => {
-      this.#over = new AbortController();
-      this.#cancelling = this.#cancel(this.#over.signal);
-    };
-    signal.addEventListener("abort", stop);
-    if (signal.aborted) stop();
+    signal.addEventListener("abort", this.#stop);
+    if (signal.aborted) this.#stop();
     let reading: ChildFrames<AgentEvent> | undefined;
+    let reply: Message | undefined;
     try {
-      const frames = await this.#open();
-      if (frames === undefined) {
-        yield failed(statusText("deliveryUnknown"));
-        return undefined;
-      }
-      reading = this.#read(frames);
-      for (;;) {
-        const step = await reading.next();
+      reading = await this.#open();
+      if (reading === undefined) yield failed(statusText("deliveryUnknown"));
+      for (let step = await reading?.next(); step !== undefined; step = await reading?.next()) {
         if (step.done === true) {
-          if (step.value !== undefined) return toDraft(step.value);
-          if (this.#child.isSettled || signal.aborted) return undefined;
+          reply = step.value;
+          const isBroken = reply === undefined && this.#child?.isSettled !== true && !signal.aborted;
+          if (isBroken) yield failed(statusText("answerBrokeOff"));
           break;
         }
         const events = step.value.length === 1 ? step.value[0]?.items : step.value.flatMap(({ items }) => items);
         if (events !== undefined && events.length > 0) yield events;
-        if (this.#isAnswered()) return undefined;
+        if (this.#isAnswered()) break;
       }
-      yield failed(statusText("answerBrokeOff"));
     } catch (error) {
-      if (signal.aborted && ProtocolError.is(error) && this.#child.id === undefined) this.#noteUncancelled(error);
-      if (signal.aborted || this.#hasLeft) return undefined;
-      if (!ProtocolError.is(error)) throw error;
-      const isLost = error.code === "TASK_NOT_FOUND" && this.#child.id !== undefined;
-      yield failed(isLost ? statusText("taskLost") : error.message);
+      const failure = this.#explain(error);
+      if (failure !== undefined) yield failed(failure);
     } finally {
-      signal.removeEventListener("abort", stop);
-      this.#followUp?.removeEventListener("abort", this.#leaveForReply);
-      await reading?.return(undefined);
-      if (this.#over !== undefined) {
-        if (this.#child.isSettled) this.#over.abort();
-        await this.#cancelling;
-        // The id may have arrived after the abort.
-        await this.#cancel(this.#over.signal);
-      }
+      await this.#end(reading);
     }
+    if (this.#uncancelled === undefined || isRunLost(signal)) return reply && toDraft(reply);
+    yield { status: "TASK_STATE_CANCELED", message: { parts: [{ text: statusText(this.#uncancelled) }] } };
     return undefined;
   }
 
-  #read(frames: FrameStream): ChildFrames<AgentEvent> {
-    return this.#child.read(frames, (event, isStale, number) => {
+  readonly #stop = (): void => {
+    this.#over = new AbortController();
+    this.#cancelling = this.#cancel(this.#over.signal);
+  };
+
+  async #end(reading: ChildFrames<AgentEvent> | undefined): Promise<void> {
+    this.#signal.removeEventListener("abort", this.#stop);
+    this.#followUp?.removeEventListener("abort", this.#leaveForReply);
+    await reading?.return(undefined);
+    if (this.#over === undefined) return;
+    if (this.#child?.isSettled === true) this.#over.abort();
+    await this.#cancelling;
+    // The id may have arrived after the abort.
+    await this.#cancel(this.#over.signal);
+  }
+
+  /** Why the task fails; undefined if it does not. */
+  #explain(error: unknown): string | undefined {
+    const child = this.#child;
+    if (this.#signal.aborted) {
+      if (child !== undefined && child.id === undefined && ProtocolError.is(error)) this.#noteUncancelled(error);
+      return undefined;
+    }
+    if (this.#hasLeft) return undefined;
+    if (!ProtocolError.is(error)) throw error;
+    const isLost = error.code === "TASK_NOT_FOUND" && child?.id !== undefined;
+    return isLost ? statusText("taskLost") : error.message;
+  }
+
+  #read(child: ChildTask, frames: FrameStream): ChildFrames<AgentEvent> {
+    return child.read(frames, (event, isStale, number) => {
       if (isStale) return [];
       if (this.#changes === undefined) return this.#translate(event, number);
       const frame = { event, json: "", number };
@@ -152,29 +162,34 @@ class Forwarding {
   }
 
   /** Undefined if an earlier process may have sent the message and the peer cannot be queried. */
-  async #open(): Promise<FrameStream | undefined> {
+  async #open(): Promise<ChildFrames<AgentEvent> | undefined> {
     const { attempt, message, task } = this.#turn;
-    const peer = this.#peer;
-    const earlier = attempt > 1 ? await this.#child.sent() : undefined;
+    const peer = await this.#connect();
+    const child = new ChildTask(peer, { turn: this.#turn, dialect: FORWARD_DIALECT, endsTurn: true });
+    this.#child = child;
+    // Cancelled before there was a child: it is cancelled as soon as its id is known.
+    if (this.#over !== undefined) await child.leave();
+    const earlier = attempt > 1 ? await child.sent() : undefined;
     if (earlier?.message === message.messageId) {
-      const attached = canBeQueried(peer) ? await this.#attach(earlier) : undefined;
-      if (attached !== undefined) return attached;
+      const attached = canBeQueried(peer) ? await this.#attach(peer, child, earlier) : undefined;
+      if (attached !== undefined) return this.#read(child, attached);
       if (peer.recognizesRepeats !== true && this.#policy === "fail") return undefined;
     }
-    return this.#child.send(await this.#input(), this.#signal, `${task.id}/${message.messageId}`);
+    const key = `${task.id}/${message.messageId}`;
+    return this.#read(child, await child.send(await this.#input(child), this.#signal, key));
   }
 
   /** Follows the peer's task. Undefined if it is not known whether there is one. */
-  async #attach({ number, task }: SentMessage): Promise<FrameStream | undefined> {
+  async #attach(peer: Peer, child: ChildTask, { number, task }: SentMessage): Promise<FrameStream | undefined> {
     const { checkpoint } = this.#turn;
-    const chosen = this.#peer.can?.chosenIds === true ? this.#chosenId() : undefined;
+    const chosen = peer.can?.chosenIds === true ? this.#chosenId() : undefined;
     const id = task ?? chosen;
     if (id === undefined) return undefined;
     const stored = this.#turn.stored?.();
     this.#changes = new TaskChanges(withLastMessage(stored));
     const after = typeof checkpoint === "number" ? checkpoint : number;
     try {
-      return await this.#child.attach(id, after, this.#signal, stored);
+      return await child.attach(id, after, this.#signal, stored);
     } catch (error) {
       if (task !== undefined || !ProtocolError.is(error) || error.code !== "TASK_NOT_FOUND") throw error;
       return undefined;
@@ -183,7 +198,7 @@ class Forwarding {
 
   /** An authorisation may be given elsewhere, so its task is followed until the caller answers here. */
   #isAnswered(): boolean {
-    const { state } = this.#child;
+    const state = this.#child?.state;
     if (state === undefined || !isInterrupted(state)) return false;
     if (this.#followUp === undefined) {
       this.#followUp = this.#turn.followUp;
@@ -193,24 +208,26 @@ class Forwarding {
   }
 
   readonly #leaveForReply = (): void => {
-    if (!this.#child.isSettled) return;
+    if (this.#child?.isSettled !== true) return;
     this.#hasLeft = true;
     void this.#child.leave();
   };
 
   /** The task ends here whether or not the peer cancels it, unless its own end comes first. */
   async #cancel(over: AbortSignal): Promise<void> {
-    if (isRunLost(this.#signal)) return this.#child.leave();
+    const child = this.#child;
+    if (child === undefined) return;
+    if (isRunLost(this.#signal)) return child.leave();
     try {
-      await this.#child.cancel(over);
+      await child.cancel(over);
     } catch (error) {
       if (over.aborted) return;
-      const task = canBeQueried(this.#peer) ? await this.#child.get().catch(() => undefined) : undefined;
+      const task = await child.get().catch(() => undefined);
       // Its end is on the way.
       if (task !== undefined && isTerminal(task.status.state)) return;
       this.#noteUncancelled(error);
     }
-    await this.#child.leave();
+    await child.leave();
   }
 
   #noteUncancelled(error: unknown): void {
@@ -250,11 +267,11 @@ class Forwarding {
     return status.state !== "TASK_STATE_CANCELED" || !this.#signal.aborted;
   }
 
-  async #input(): Promise<SendInput> {
+  async #input(child: ChildTask): Promise<SendInput> {
     const { acceptedOutputModes, caller, history, message, task } = this.#turn;
     // The peer gets the hops incremented.
     const metadata = withoutHops(this.#turn.metadata);
-    const waiting = history.length === 0 ? undefined : await this.#child.waiting();
+    const waiting = history.length === 0 ? undefined : await child.waiting();
     const { contextId: _own, referenceTaskIds: _unknown, taskId: _here, ...fields } = message;
     const outgoing = { ...fields, contextId: peerContextId(caller.owner, task.contextId) };
     return {
@@ -284,7 +301,7 @@ function addArtifact(
 }
 
 /** Ends the task as failed, for the reason given. */
-export function failed(text: string): AgentEvent {
+function failed(text: string): AgentEvent {
   return { status: "TASK_STATE_FAILED", message: { parts: [{ text }] } };
 }
 

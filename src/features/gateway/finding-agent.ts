@@ -2,11 +2,10 @@ import { cancelAtPeer, findChildId } from "../../core/agents/child-task.ts";
 import { type AgentDefinition, defineAgent } from "../../core/agents/define.ts";
 import { ANY_MODE } from "../../core/agents/describe-upstream.ts";
 import { type ChosenAgent, createDirectoryAgent } from "../../core/agents/directory.ts";
-import { FORWARD_DIALECT, forward } from "../../core/agents/forward.ts";
+import { FORWARD_DIALECT, forward, type Peer } from "../../core/agents/forward.ts";
 import type { Agent } from "../../core/engine/agent.ts";
 import { EXTENSIONS } from "../../core/model/extensions.ts";
 import type { WantedAgent } from "../../core/server/agent-chooser.ts";
-import { beginLater } from "./index.ts";
 
 interface FindingAgentOptions extends Partial<Omit<AgentDefinition, "run" | "streaming">> {
   readonly name: string;
@@ -26,14 +25,16 @@ export function createFindingAgent({ wanted, ...definition }: FindingAgentOption
     ...defineAgent({ ...describe(definition.name, wanted), ...definition, run: () => undefined }),
     // As long as the agent is not known, it is assumed that it can be asked for the task.
     onCrash: "resume",
-    run: (turn) =>
-      beginLater(turn.signal, async () => {
+    run: (turn) => {
+      const find = async (): Promise<Peer> => {
         const chosen = await turn.memory.get<ChosenAgent>(CHOSEN);
-        if (chosen !== undefined) return forward(turn, await directory.resolve({ chosen }, turn), policy);
+        if (chosen !== undefined) return directory.resolve({ chosen }, turn);
         const peer = await directory.resolve(wanted, turn, { elsewhere: true });
         if (peer.chosen !== undefined) await turn.memory.set(CHOSEN, peer.chosen);
-        return forward(turn, peer, policy);
-      }),
+        return peer;
+      };
+      return forward(turn, find, policy);
+    },
     async dropped(task) {
       const id = await findChildId(task.memory);
       const chosen = await task.memory.get<ChosenAgent>(CHOSEN);

@@ -9,7 +9,6 @@ import { ConnectionError, changeError } from "../errors.ts";
 import type { ChosenInterface, Notice } from "../options.ts";
 import {
   type Attempt,
-  awaitFirstFrames,
   type CallSettings,
   type Failure,
   type FrameReader,
@@ -127,7 +126,7 @@ export class Failover {
   open(operation: StreamOperation, settings: CallSettings): Promise<Attempt<FrameReader>> {
     return this.run(operation, settings.signal, async (transport, isProven) => {
       const opened = await transport.open(operation, settings);
-      return opened.ok && !isProven && this.#remaining().length > 1 ? checkFirstFrame(opened.value) : opened;
+      return opened.ok && !isProven && this.#remaining().length > 1 ? checkFirstFrames(opened.value) : opened;
     });
   }
 
@@ -174,8 +173,8 @@ function isUnknownOperation({ error }: Failure): boolean {
 }
 
 /** All other failures of a stream are left to its reader. */
-async function checkFirstFrame(opened: FrameReader): Promise<Attempt<FrameReader>> {
-  const { failure, reader } = await awaitFirstFrames(opened);
+async function checkFirstFrames(reader: FrameReader): Promise<Attempt<FrameReader>> {
+  const failure = await reader.awaitFirst();
   if (!ProtocolError.is(failure) || !isUnknownToPeer(failure)) return { ok: true, value: reader };
   return { ok: false, error: failure, transient: false, reach: "untaken" };
 }

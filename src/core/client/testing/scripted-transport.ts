@@ -71,5 +71,5 @@ export function streamOf(...events: readonly StreamEvent[]): Attempt<FrameReader
   async function* frames() {
     yield events.map((event): StreamFrame => ({ event, json: JSON.stringify(event) }));
   }
-  return { ok: true, value: { frames: frames(), cancel() {}, closeWithin() {} } };
+  return { ok: true, value: { frames: frames(), awaitFirst: async () => undefined, cancel() {}, closeWithin() {} } };
 }

@@ -118,37 +118,34 @@ export function createAuthenticatedCarrier(carrier: RpcCarrier, provider: Creden
       let open: RpcStream | undefined;
       let cancelled = false;
 
-      async function* attempt(headers: Headers): AsyncGenerator<readonly Uint8Array[], void, undefined> {
-        if (cancelled) return;
-        open = carrier.stream(address, addMetadata(call, headers), options);
-        yield* open.messages;
-      }
-
       async function* messages(): AsyncGenerator<readonly Uint8Array[], void, undefined> {
         const given = await askProvider(url, () => provider.headersFor(url));
+        let better: Headers | undefined;
         let begun = false;
-        try {
-          for await (const batch of attempt(given)) {
-            begun = true;
-            yield batch;
-          }
-        } catch (error) {
-          // A message was received, so the agent accepted the call, which must not be repeated.
-          if (begun) throw error;
-          const better = await after(error, url, given);
+        while (!cancelled) {
+          open = carrier.stream(address, addMetadata(call, better ?? given), options);
           try {
-            yield* attempt(better);
-          } catch (again) {
-            throw reportRefusal(again, url);
+            for await (const batch of open.messages) {
+              begun = true;
+              yield batch;
+            }
+            return;
+          } catch (error) {
+            if (better !== undefined) throw reportRefusal(error, url);
+            // A message was received, so the agent accepted the call, which must not be repeated.
+            if (begun) throw error;
+            better = await after(error, url, given);
           }
         }
       }
 
+      const all = messages();
       return {
-        messages: messages(),
+        messages: all,
         cancel() {
           cancelled = true;
           open?.cancel();
+          void all.return();
         },
       };
     },

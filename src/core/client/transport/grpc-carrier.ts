@@ -100,7 +100,7 @@ export function createGrpcCarrier(options: GrpcTlsOptions = {}): RpcCarrier {
       reading = opened;
       let failure: Error | undefined;
       try {
-        yield* opened.batches();
+        for (let batch = await opened.read(); batch.length > 0; batch = await opened.read()) yield batch;
         if (opened.failure === undefined || cancelled) return;
         failure = options.signal.aborted ? abortedError() : (mute.failure ?? toFailure(opened.failure, options.signal));
         throw failure;
@@ -112,11 +112,13 @@ export function createGrpcCarrier(options: GrpcTlsOptions = {}): RpcCarrier {
       }
     }
 
+    const all = messages();
     return {
-      messages: messages(),
+      messages: all,
       cancel() {
         cancelled = true;
         reading?.stream.cancel();
+        void all.return();
       },
     };
   }
@@ -153,7 +155,8 @@ function watchFirstResponse(
 interface MessageReader {
   readonly stream: ClientReadableStream<Uint8Array>;
   readonly failure: ServiceError | undefined;
-  batches(): AsyncGenerator<readonly Uint8Array[], void, undefined>;
+  /** Empty at the end. */
+  read(): Promise<readonly Uint8Array[]>;
 }
 
 /**
@@ -181,15 +184,11 @@ function openStream(
     wake();
   });
 
-  async function* batches(): AsyncGenerator<readonly Uint8Array[], void, undefined> {
+  async function read(): Promise<readonly Uint8Array[]> {
     for (;;) {
       const batch: Uint8Array[] = [];
       for (let message = stream.read(); message !== null; message = stream.read()) batch.push(message as Uint8Array);
-      if (batch.length > 0) {
-        yield batch;
-        continue;
-      }
-      if (ended || failure !== undefined) return;
+      if (batch.length > 0 || ended || failure !== undefined) return batch;
       await new Promise<void>((resolve) => {
         wake = resolve;
       });
@@ -198,7 +197,7 @@ function openStream(
 
   return {
     stream,
-    batches,
+    read,
     get failure() {
       return failure;
     },

@@ -11,8 +11,8 @@ import type { RpcCarrier, RpcStream } from "./grpc-carrier.ts";
 import type { GrpcAddress } from "./grpc-channels.ts";
 import {
   type Attempt,
-  awaitFirstFrames,
   type CallSettings,
+  ConnectionFrames,
   callTarget,
   createIdentifier,
   decodeAll,
@@ -21,6 +21,7 @@ import {
   type FrameReader,
   identifyOutcome,
   isUnknownToPeer,
+  NO_MORE_FRAMES,
   type Transport,
   type TransportSetup,
   type UnaryOperation,
@@ -78,42 +79,21 @@ export function createGrpcTransport(
   }
 
   function readMessages(stream: RpcStream, operation: Operation, url: string): FrameReader {
-    const { kind } = operation;
     const identify = createIdentifier(operation);
-    let closing: NodeJS.Timeout | undefined;
-    let answered = false;
+    return new MessageFrames(stream, {
+      onAnswer: () => tracer?.rpcResponse(url, RPC_CODES.OK, {}),
+      decode(messages) {
+        const decoded = decodeAll(messages, decodeMessage, report);
+        if (tracer !== undefined) for (const { json } of decoded.read) tracer.message({ method: "gRPC", url }, json);
+        return decoded;
+      },
+      explain: (error) => explain(error, operation.kind, { method: "gRPC", url }),
+    });
 
     function decodeMessage(message: Uint8Array) {
       const { losses, value } = calling.decodeFrame(message);
       return { losses, value: value === undefined ? [] : [identify(value)] };
     }
-
-    async function* frames(): AsyncGenerator<readonly StreamFrame[], void, undefined> {
-      try {
-        for await (const messages of stream.messages) {
-          if (!answered) tracer?.rpcResponse(url, RPC_CODES.OK, {});
-          answered = true;
-          const { failure, read } = decodeAll(messages, decodeMessage, report);
-          if (tracer !== undefined) for (const { json } of read) tracer.message({ method: "gRPC", url }, json);
-          if (read.length > 0) yield read;
-          if (failure !== undefined) throw failure;
-        }
-      } catch (error) {
-        // A failure before the first message is a failure to open the stream, and is converted there.
-        throw answered ? explain(error, kind, { method: "gRPC", url }) : error;
-      } finally {
-        clearTimeout(closing);
-        stream.cancel();
-      }
-    }
-
-    return {
-      frames: frames(),
-      cancel: () => stream.cancel(),
-      closeWithin(milliseconds) {
-        closing ??= setTimeout(() => stream.cancel(), milliseconds);
-      },
-    };
   }
 
   return {
@@ -138,11 +118,64 @@ export function createGrpcTransport(
       const { attempted, call, options } = prepared;
       const stream = carrier.stream(address, call, options);
       // gRPC opens any stream at once; only the first message or status shows whether the peer accepted the call.
-      const opened = await awaitFirstFrames(readMessages(stream, operation, attempted.url));
-      if (opened.failure === undefined) return { ok: true, value: opened.reader };
-      return failure(opened.failure, operation.kind, attempted);
+      const reader = readMessages(stream, operation, attempted.url);
+      const failed = await reader.awaitFirst();
+      return failed === undefined ? { ok: true, value: reader } : failure(failed, operation.kind, attempted);
     },
   };
+}
+
+interface MessageReading {
+  /** Called before the first messages are decoded. */
+  onAnswer(): void;
+  decode(messages: readonly Uint8Array[]): { readonly read: readonly StreamFrame[]; readonly failure: unknown };
+  explain(error: unknown): unknown;
+}
+
+/** The frames of one stream over gRPC. */
+class MessageFrames extends ConnectionFrames {
+  readonly #stream: RpcStream;
+  readonly #reading: MessageReading;
+  #closing: NodeJS.Timeout | undefined;
+  #isAnswered = false;
+  /** Of the message after those that were returned last. */
+  #failure: unknown;
+
+  constructor(stream: RpcStream, reading: MessageReading) {
+    super();
+    this.#stream = stream;
+    this.#reading = reading;
+  }
+
+  protected async read(): Promise<IteratorResult<readonly StreamFrame[], void>> {
+    try {
+      for (;;) {
+        if (this.#failure !== undefined) throw this.#failure;
+        const step = await this.#stream.messages.next();
+        if (step.done === true) break;
+        if (!this.#isAnswered) this.#reading.onAnswer();
+        this.#isAnswered = true;
+        const { failure, read } = this.#reading.decode(step.value);
+        this.#failure = failure;
+        if (read.length > 0) return { done: false, value: read };
+      }
+    } catch (error) {
+      this.cancel();
+      // A failure before the first message is a failure to open the stream, and is converted there.
+      throw this.#isAnswered ? this.#reading.explain(error) : error;
+    }
+    this.cancel();
+    return NO_MORE_FRAMES;
+  }
+
+  cancel(): void {
+    clearTimeout(this.#closing);
+    this.#stream.cancel();
+  }
+
+  closeWithin(milliseconds: number): void {
+    this.#closing ??= setTimeout(() => this.#stream.cancel(), milliseconds);
+  }
 }
 
 function contentOf({ kind: _, ...content }: Operation): object {

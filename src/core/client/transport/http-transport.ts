@@ -232,5 +232,5 @@ function framesAsStream(all: readonly StreamFrame[]): FrameReader {
   async function* frames() {
     if (all.length > 0) yield all;
   }
-  return { frames: frames(), cancel() {}, closeWithin() {} };
+  return { frames: frames(), awaitFirst: async () => undefined, cancel() {}, closeWithin() {} };
 }

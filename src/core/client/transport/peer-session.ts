@@ -9,7 +9,7 @@ import { ProtocolError } from "../../model/errors.ts";
 import { CarrierError, type ExchangeCall } from "../../wire/exchange.ts";
 import { toConnectionError } from "../errors.ts";
 import { SharedRequest } from "./shared-request.ts";
-import { type Attempt, awaitFirstFrames, type Failure, type FrameReader } from "./transport.ts";
+import type { Attempt, Failure, FrameReader } from "./transport.ts";
 
 interface SessionSetup {
   readonly calling: SessionCalling;
@@ -52,8 +52,8 @@ export class PeerSession {
     return this.call(call, async (within) => {
       const opened = await open(within);
       if (!opened.ok) return opened;
-      const { failure, reader } = await awaitFirstFrames(opened.value);
-      if (!ProtocolError.is(failure) || !this.#isRequired(failure)) return { ok: true, value: reader };
+      const failure = await opened.value.awaitFirst();
+      if (!ProtocolError.is(failure) || !this.#isRequired(failure)) return opened;
       return { ok: false, error: failure, transient: false, reach: "unknown" };
     });
   }

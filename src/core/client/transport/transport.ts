@@ -105,6 +105,8 @@ export function isUnknownToPeer(error: unknown): boolean {
 export interface FrameReader {
   /** Ends when the peer closes; fails with `ProtocolError` for its errors, `ConnectionError` for a broken stream. */
   readonly frames: AsyncIterableIterator<readonly StreamFrame[], void, undefined>;
+  /** Waits until the first frames can be read, the stream ends or it fails; resolves with the failure. */
+  awaitFirst(): Promise<unknown>;
   cancel(): void;
   /**
    * No more frames of interest: if the peer does not close within this time, the stream ends as if it had. Meanwhile one
@@ -113,27 +115,46 @@ export interface FrameReader {
   closeWithin(milliseconds: number): void;
 }
 
-/** Waits until the first frames arrive, the stream ends or it fails; returns an equivalent reader, and the failure. */
-export async function awaitFirstFrames(
-  reader: FrameReader,
-): Promise<{ readonly reader: FrameReader; readonly failure: unknown }> {
-  let first: IteratorResult<readonly StreamFrame[], void> | undefined;
-  let failure: unknown;
-  try {
-    first = await reader.frames.next();
-  } catch (error) {
-    failure = error;
+type ReadFrames = IteratorResult<readonly StreamFrame[], void>;
+
+export const NO_MORE_FRAMES: ReadFrames = { done: true, value: undefined };
+
+/** The reader and its iterator in one, because every frame of a stream passes through it. */
+export abstract class ConnectionFrames
+  implements FrameReader, AsyncIterableIterator<readonly StreamFrame[], void, undefined>
+{
+  #first: Promise<ReadFrames> | undefined;
+
+  get frames(): this {
+    return this;
   }
-  async function* frames(): AsyncGenerator<readonly StreamFrame[], void, undefined> {
-    if (failure !== undefined) throw failure;
-    if (first === undefined || first.done === true) return;
-    yield first.value;
-    yield* reader.frames;
+
+  [Symbol.asyncIterator](): this {
+    return this;
   }
-  return {
-    reader: { frames: frames(), cancel: () => reader.cancel(), closeWithin: (time) => reader.closeWithin(time) },
-    failure,
-  };
+
+  next(): Promise<ReadFrames> {
+    const next = this.#first ?? this.read();
+    this.#first = undefined;
+    return next;
+  }
+
+  async return(): Promise<ReadFrames> {
+    this.cancel();
+    return NO_MORE_FRAMES;
+  }
+
+  awaitFirst(): Promise<unknown> {
+    this.#first ??= this.read();
+    return this.#first.then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+  }
+
+  protected abstract read(): Promise<ReadFrames>;
+  abstract cancel(): void;
+  abstract closeWithin(milliseconds: number): void;
 }
 
 type FrameSetup = Pick<TransportSetup, "report" | "streamSilenceMs"> & Partial<Pick<TransportSetup, "tracer">>;
@@ -150,8 +171,8 @@ export function readFrames(
 /** Received at most of a stream that is no longer read. */
 const MAX_DRAINED_BYTES = 64 * 1024;
 
-/** The frames of one answer. A class: with a generator function per call, more of what a call allocates was collected late. */
-class AnswerFrames implements FrameReader, AsyncIterableIterator<readonly StreamFrame[], void, undefined> {
+/** The frames of one answer over HTTP. */
+class AnswerFrames extends ConnectionFrames {
   readonly #answer: ExchangeAnswer;
   readonly #chunks: AsyncIterator<Uint8Array>;
   readonly #decoder: FrameDecoder;
@@ -167,6 +188,7 @@ class AnswerFrames implements FrameReader, AsyncIterableIterator<readonly Stream
   #failure: unknown;
 
   constructor(answer: ExchangeAnswer, decoder: FrameDecoder, call: ExchangeCall, setup: FrameSetup) {
+    super();
     this.#answer = answer;
     this.#chunks = answer.chunks[Symbol.asyncIterator]();
     this.#decoder = decoder;
@@ -174,32 +196,19 @@ class AnswerFrames implements FrameReader, AsyncIterableIterator<readonly Stream
     this.#setup = setup;
   }
 
-  get frames(): this {
-    return this;
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
-
-  async next(): Promise<IteratorResult<readonly StreamFrame[], void>> {
-    if (this.#isOver) return { done: true, value: undefined };
+  protected async read(): Promise<ReadFrames> {
+    if (this.#isOver) return NO_MORE_FRAMES;
     try {
-      const read = await this.#read();
+      const read = await this.#readBatch();
       if (read !== undefined) return { done: false, value: read };
       this.#end();
       if (this.#isSilent) throw silenceError(this.#call, this.#setup.streamSilenceMs);
       const rest = this.#decoder.end?.() ?? [];
-      return rest.length > 0 ? { done: false, value: rest } : { done: true, value: undefined };
+      return rest.length > 0 ? { done: false, value: rest } : NO_MORE_FRAMES;
     } catch (error) {
       this.#end();
       throw ProtocolError.is(error) ? error : toConnectionError(error, this.#call);
     }
-  }
-
-  async return(): Promise<IteratorResult<readonly StreamFrame[], void>> {
-    this.cancel();
-    return { done: true, value: undefined };
   }
 
   cancel(): void {
@@ -231,7 +240,7 @@ class AnswerFrames implements FrameReader, AsyncIterableIterator<readonly Stream
   }
 
   /** Undefined at the end of the answer. */
-  async #read(): Promise<readonly StreamFrame[] | undefined> {
+  async #readBatch(): Promise<readonly StreamFrame[] | undefined> {
     for (;;) {
       if (this.#failure !== undefined) throw this.#failure;
       this.#isWaiting = true;
