@@ -1,4 +1,5 @@
 /** The process that is killed: serves one remote agent for each dialect from one file. */
+import "../support/features.ts";
 import { buildAgents } from "../../src/core/server/config/build-agents.ts";
 import { parseConfig } from "../../src/core/server/config/load.ts";
 import { serve } from "../../src/index.ts";
