@@ -12,6 +12,7 @@ import {
   type SimulatedTask,
   type Simulator,
   type SimulatorEvent,
+  withTimeout,
 } from "../simulator/index.ts";
 import { PHONE_COMMANDS, type PhoneContext, phoneHelp } from "./phone-commands.ts";
 
@@ -61,19 +62,14 @@ export class PhoneTerminal implements PhoneContext {
 
   async waitForAgent(): Promise<void> {
     const { clock, timeoutMs } = this.#options;
-    let stop = (): void => {};
-    const late = new Promise<never>((_resolve, reject) => {
-      stop = clock.after(timeoutMs, () => {
-        const message = `The agent did not connect within ${formatDuration(timeoutMs)}.`;
-        reject(new CommandError("A2ACLI_ERR_TIMEOUT", message, "Allow more time with --timeout."));
-      });
+    // The agent may have disconnected again before the wait resumes.
+    const connected = async (): Promise<void> => {
+      while (!this.simulator.isReady) await this.simulator.ready();
+    };
+    await withTimeout(clock, timeoutMs, connected(), () => {
+      const message = `The agent did not connect within ${formatDuration(timeoutMs)}.`;
+      return new CommandError("A2ACLI_ERR_TIMEOUT", message, "Allow more time with --timeout.");
     });
-    try {
-      // The agent may have disconnected again before the wait resumes.
-      while (!this.simulator.isReady) await Promise.race([this.simulator.ready(), late]);
-    } finally {
-      stop();
-    }
   }
 
   pause(milliseconds: number): Promise<void> {

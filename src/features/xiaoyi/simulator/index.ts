@@ -21,3 +21,4 @@ export { createSimulator, type Simulator, type SimulatorEvent } from "./simulato
 export type { Profile, Screen } from "./task/screen.ts";
 export type { SimulatedTask } from "./task/simulated-task.ts";
 export { describeViolation, isNote } from "./violations.ts";
+export { withTimeout } from "./waiting.ts";

@@ -25,6 +25,20 @@ export class ChangeNotifier {
   }
 }
 
+/** Rejects with the error if the work takes longer. */
+export async function withTimeout<T>(
+  clock: Clock,
+  milliseconds: number,
+  work: Promise<T>,
+  toError: () => Error,
+): Promise<T> {
+  let stop = (): void => {};
+  const late = new Promise<never>((_resolve, reject) => {
+    stop = clock.after(milliseconds, () => reject(toError()));
+  });
+  return Promise.race([work, late]).finally(() => stop());
+}
+
 /**
  * Calls back once nothing was received for that long; returns a function that stops this. One timer, re-armed when it
  * fires: frames are far more frequent than timeouts.

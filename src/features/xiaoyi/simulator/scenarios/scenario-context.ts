@@ -4,6 +4,7 @@ import type { ControlResult, Phone } from "../phone.ts";
 import type { Random } from "../random.ts";
 import type { Simulator } from "../simulator.ts";
 import type { SimulatedTask } from "../task/simulated-task.ts";
+import { withTimeout } from "../waiting.ts";
 
 /** Messages that trigger the behaviour a scenario needs. Their texts depend on the agent. */
 export interface Phrases {
@@ -89,18 +90,9 @@ export class ScenarioContext {
     return this.simulator.addPhone({ device, variables });
   }
 
-  async within<T>(promise: Promise<T>, what: string): Promise<T> {
-    let stop = (): void => {};
-    const late = new Promise<never>((_resolve, reject) => {
-      stop = this.options.clock.after(this.options.patienceMs, () =>
-        reject(new ScenarioFailure(`${what} took too long.`)),
-      );
-    });
-    try {
-      return await Promise.race([promise, late]);
-    } finally {
-      stop();
-    }
+  within<T>(promise: Promise<T>, what: string): Promise<T> {
+    const { clock, patienceMs } = this.options;
+    return withTimeout(clock, patienceMs, promise, () => new ScenarioFailure(`${what} took too long.`));
   }
 
   /** For what no document requires: a failure becomes a note. */
