@@ -1,8 +1,7 @@
 /** Calling in chat rooms, with all its networks: loaded only if it is used. */
 export async function loadChatDialect() {
-  const [address, binding, calls, { PARTICIPANT_CAN: can }, { DIALECT_NAME: name }, cards, { NETWORKS: networks }] =
+  const [binding, calls, { PARTICIPANT_CAN: can }, { DIALECT_NAME: name }, cards, { NETWORKS: networks }] =
     await Promise.all([
-      import("../a2a-lite/address.ts"),
       import("../runtime/bind-channel.ts"),
       import("../runtime/call/calls.ts"),
       import("../a2a-lite/can.ts"),
@@ -11,5 +10,5 @@ export async function loadChatDialect() {
       import("../networks/networks.ts"),
     ]);
   const { BINDING, VERSION } = cards;
-  return { ...address, ...binding, ...calls, can, name, networks, BINDING, VERSION };
+  return { ...binding, ...calls, can, name, networks, BINDING, VERSION };
 }
