@@ -38,18 +38,21 @@ async function open() {
 
 it("its card is shown, a task is sent, answered, left and cancelled", async () => {
   const { run, server } = await open();
-  const card = await run("card", "get");
+  const [card, asked, again] = await Promise.all([
+    run("card", "get"),
+    run("send", "Translate the report."),
+    run("send", "Translate the report."),
+  ]);
   expect(card).toMatchObject({ code: 0, stderr: "" });
   expect(card.stdout).toContain("Translator");
   expect(card.stdout).toContain(ADDRESS);
   expect(card.stdout).not.toContain("none that is supported");
 
-  const asked = await run("send", "Translate the report.");
-  expect(asked.stdout + asked.stderr).toContain("Into which language?");
+  for (const { stderr, stdout } of [asked, again]) expect(stdout + stderr).toContain("Into which language?");
   const bodies = () => server.messages.map(({ content }) => String(content.body)).join("\n");
-  const [, task = ""] = /\[A2A:task id=(t-[\w-]+)/.exec(bodies()) ?? [];
+  const [task = "", other = ""] = [...bodies().matchAll(/\[A2A:task id=(t-[\w-]+)/g)].map(([, id = ""]) => id);
 
-  const left = await run("task", "get", task);
+  const [left, answered] = await Promise.all([run("task", "get", task), run("send", "French", "--task-id", other)]);
   expect(left.code).not.toBe(0);
   expect(left.stderr).toContain("In A2A-Lite only the process that sent a task can follow it.");
 
@@ -57,10 +60,6 @@ it("its card is shown, a task is sent, answered, left and cancelled", async () =
   expect(cancelled).toMatchObject({ code: 0 });
   expect(bodies()).toContain(`[A2A:result task=${task} state=cancelled`);
 
-  const again = await run("send", "Translate the report.");
-  expect(again.stdout + again.stderr).toContain("Into which language?");
-  const [, other = ""] = /\[A2A:task id=(t-[\w-]+)/.exec(bodies().slice(bodies().indexOf("state=cancelled"))) ?? [];
-  const answered = await run("send", "French", "--task-id", other);
   expect(answered).toMatchObject({ code: 0, stdout: expect.stringContaining("In French:") });
   expect(answered.stdout).toContain("report.txt");
 });
@@ -68,14 +67,17 @@ it("its card is shown, a task is sent, answered, left and cancelled", async () =
 it("says what is missing", async () => {
   const { configure, me, run } = await open();
   configure({ matrix: { ...me, rooms: ["!other:sim"] } });
-  const elsewhere = await run("send", "Hello");
+  const workingDirectory = createFolder();
+  const [elsewhere, none, malformed] = await Promise.all([
+    run("send", "Hello"),
+    runCli(["send", "Hello", "-a", ADDRESS], { workingDirectory }),
+    runCli(["send", "Hello", "-a", "a2a-lite:matrix"], { workingDirectory }),
+  ]);
   expect(elsewhere.code).toBe(2);
   expect(elsewhere.stderr).toContain(`./dragoman.yaml has no account of matrix that is in ${ROOM}`);
   expect(elsewhere.stderr).toContain("dragoman channels show matrix");
-  const none = await runCli(["send", "Hello", "-a", ADDRESS], { workingDirectory: createFolder() });
   expect(none.code).toBe(2);
   expect(none.stderr).toContain("./dragoman.yaml has no account of matrix, over which the agent could be called.");
-  const malformed = await runCli(["send", "Hello", "-a", "a2a-lite:matrix"], { workingDirectory: createFolder() });
   expect(malformed.code).toBe(2);
   expect(malformed.stderr).toContain("a2a-lite:<network>/<room>#<participant>");
 });
