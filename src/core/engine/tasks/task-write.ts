@@ -1,10 +1,9 @@
 import { ChunkFrame, LogEntry, type RequestDetails, type TaskEvent } from "../../model/event.ts";
-import { updateMetadata } from "../../model/fold.ts";
+import { type TaskFold, updateMetadata } from "../../model/fold.ts";
 import type { JsonObject, Writable } from "../../model/json.ts";
 import { isPlainText, type Message } from "../../model/message.ts";
 import { type TaskStatus, withParts } from "../../model/task.ts";
 import type { Append, DeliveryRegistration, IdempotencyClaim, Submit } from "../../store/contract.ts";
-import type { LiveTask } from "./live-task.ts";
 
 /** What travels with an event that a caller's message brought. */
 export interface EventExtras {
@@ -71,8 +70,14 @@ export function toEntries(events: readonly PendingEvent[], after: number, before
   return { entries, frame };
 }
 
+/** What the writes of a task say of it each time. */
+type WrittenTask = Omit<Submit, "kind" | "entries" | "status" | "turn"> & {
+  readonly fold: TaskFold;
+  readonly fence: number;
+};
+
 /** The first write of a task, which may already be its last. */
-export function toSubmit(task: LiveTask, { draft, entries, release }: InFlightWrite, node: string): Submit {
+export function toSubmit(task: WrittenTask, { draft, entries, release }: InFlightWrite, node: string): Submit {
   const { begins, events } = draft;
   const claim = findClaim(events);
   const deliveries = collectDeliveries(events);
@@ -101,7 +106,7 @@ export function toSubmit(task: LiveTask, { draft, entries, release }: InFlightWr
 }
 
 /** `taker`: the node that takes the lease of a parked task with this write. */
-export function toAppend(task: LiveTask, inFlight: InFlightWrite, taker: string | undefined): Append {
+export function toAppend(task: WrittenTask, inFlight: InFlightWrite, taker: string | undefined): Append {
   const { draft, entries, release } = inFlight;
   const { begins, events, turn } = draft;
   const status = lastStatus(entries);
@@ -165,7 +170,7 @@ function lastStatus(entries: readonly LogEntry[]): TaskStatus | undefined {
 }
 
 /** Nothing for the many writes that do not change it. */
-function findMetadata(task: LiveTask, entries: readonly LogEntry[]): JsonObject | undefined {
+function findMetadata(task: WrittenTask, entries: readonly LogEntry[]): JsonObject | undefined {
   let before = task.fold.metadata;
   let metadata = before;
   for (const { event } of entries) {
