@@ -378,6 +378,7 @@ export class RemoteTask implements AsyncIterableIterator<Frames, undefined> {
 
   #end(): void {
     this.#isOver = true;
+    this.#pending = undefined;
     this.#stop.release();
     this.#close();
   }

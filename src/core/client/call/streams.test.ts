@@ -2,6 +2,8 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { expect, test } from "vitest";
 import { connect, type RemoteAgent } from "../../../client.ts";
+import { Abort } from "../../model/abort.ts";
+import { connectCaller } from "../connect.ts";
 import {
   artifactUpdate,
   collect,
@@ -227,4 +229,20 @@ test("a stream that does not begin in time is a timeout", async () => {
   await using server = await startFakeAgent(() => {});
   const agent = await connect(server.url, { retry: FAST });
   await expect(collect(agent.stream("go", { timeoutMs: 20 }))).rejects.toMatchObject({ code: "timeout" });
+});
+
+test("a task that is named only after its owner was cancelled is cancelled once, and nothing of it is delivered", async () => {
+  const signal = new Abort();
+  await using server = await startFakeAgent(({ rpc: { method } }, response) => {
+    if (method === "CancelTask") return sendResult(response, task("TASK_STATE_CANCELED"));
+    signal.abort();
+    openStream(response);
+    response.write(rpcFrame(WORKING, 1) + rpcFrame(artifactUpdate("late"), 2));
+  });
+  const caller = await connectCaller(server.url);
+  const owner = { signal, acquire() {}, countSuccess() {}, countFailure() {}, explain: (error: unknown) => error };
+  const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "go" }] } as const;
+  const stream = await caller.dispatch({ kind: "stream", message }, { owner });
+  expect(await stream[Symbol.asyncIterator]().next()).toEqual({ done: true, value: undefined });
+  expect(server.methods()).toEqual(["SendStreamingMessage", "CancelTask"]);
 });
