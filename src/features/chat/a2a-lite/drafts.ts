@@ -36,12 +36,12 @@ export function toDrafts(outgoing: Outgoing, network: ChannelAbilities, key: str
   const texts = typeof content === "string" ? pageOf(all, outgoing.page ?? 0, abilities) : all;
   return texts.map((text, index) => ({
     room: to.room,
-    ...(to.thread !== undefined && { thread: to.thread }),
+    thread: to.thread,
     text,
     key: texts.length === 1 ? key : `${key}/${index + 1}`,
-    ...(mentions !== undefined && { mentions }),
-    ...(index === 0 && abilities.replies && to.replyTo !== undefined && { replyTo: to.replyTo }),
-    ...(index === texts.length - 1 && attached.length > 0 && { files: attached }),
+    mentions,
+    replyTo: index === 0 && abilities.replies ? to.replyTo : undefined,
+    files: index === texts.length - 1 && attached.length > 0 ? attached : undefined,
   }));
 }
 

@@ -49,7 +49,7 @@ export function parsePost(text: string, { singleLine = false }: PostFormat = {})
   try {
     const piece = parameters.piece();
     const message = parameters.message(readBody(singleLine ? fromLine(rest) : rest));
-    return { kind: "message", message, ...(piece !== undefined && { piece }) };
+    return { kind: "message", message, piece };
   } catch (error) {
     if (!(error instanceof MarkerProblem)) throw error;
     const named = omitUndefined({ task: parameters.namedTask(), to: parameters.to });

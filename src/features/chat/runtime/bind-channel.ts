@@ -2,7 +2,6 @@
 
 import type { Carrier, CarrierHost } from "../../../core/dialects/carrier.ts";
 import type { DialectTools } from "../../../core/dialects/contract.ts";
-import { omitUndefined } from "../../../core/model/json.ts";
 import type { Channel, Post } from "../../../core/wire/channel.ts";
 import type { Closure } from "../../../core/wire/connection.ts";
 import type { Received } from "../a2a-lite/message.ts";
@@ -114,8 +113,11 @@ class BoundChannel {
     if (joined.kind === "incomplete" || !joined.isFirst) return undefined;
     const { message } = parsed;
     const task = "task" in message ? message.task : "id" in message ? message.id : undefined;
-    const named = omitUndefined({ task, to: message.to });
-    return { post, parsed: { kind: "invalid", type: message.type, problem: joined.problem, ...named }, files: [] };
+    return {
+      post,
+      parsed: { kind: "invalid", type: message.type, problem: joined.problem, task, to: message.to },
+      files: [],
+    };
   }
 
   async #hand(received: Received, self: Channel["self"]): Promise<void> {

@@ -60,7 +60,7 @@ interface PostEntry {
 }
 
 export function placeOf({ room, sender, thread }: Post): Place {
-  return { room, peer: sender.id, ...(thread !== undefined && { thread }) };
+  return { room, peer: sender.id, thread };
 }
 
 export class ChatTasks {

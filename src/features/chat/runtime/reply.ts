@@ -3,7 +3,7 @@
 import type { CarrierHost } from "../../../core/dialects/carrier.ts";
 import type { DialectTools } from "../../../core/dialects/contract.ts";
 import { toPublicError } from "../../../core/dialects/shared/errors.ts";
-import { isObject, type JsonValue, omitUndefined } from "../../../core/model/json.ts";
+import { isObject, type JsonValue } from "../../../core/model/json.ts";
 import type { Loss } from "../../../core/model/loss.ts";
 import type { Delivery } from "../../../core/model/operation.ts";
 import { isInterrupted, isTerminal, type Task } from "../../../core/model/task.ts";
@@ -46,7 +46,7 @@ export function addressOf(post: Post, known: ChatTask): ReplyAddress {
 
 export function toAddress({ direct, id, room, sender, thread }: Post): Address {
   const peer = { id: sender.id, name: sender.name, bot: sender.bot };
-  return { room, ...(thread !== undefined && { thread }), direct, peer, replyTo: id };
+  return { room, thread, direct, peer, replyTo: id };
 }
 
 /** The state of a task that is shown while it runs. */
@@ -291,7 +291,7 @@ export class Replies {
   ): Promise<string> {
     const { admission, outbox, tasks } = this.#options;
     const { known, ...to } = address;
-    const { id } = await outbox.send({ to, content, ...more, ...omitUndefined({ key, edits }) }, signal);
+    const { id } = await outbox.send({ to, content, ...more, key, edits }, signal);
     if (typeof content === "string") admission.noteAnswer(to.peer.id);
     const { replies, threads = false } = outbox.abilities ?? { replies: true };
     if ((replies || threads) && id !== edits) await tasks.putEntry(to.room, id, { task: known.task, own: true });

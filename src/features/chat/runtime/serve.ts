@@ -84,7 +84,7 @@ export class ChannelServer {
       const answered = this.#answer(request, received, self, entry?.task);
       task = await answered.catch((error: unknown) => this.#refuse(request, post, reasonOf(error)));
     } else this.#refuse(request, post, verdict.notice, verdict.forBots);
-    await this.#tasks.putEntry(post.room, post.id, omitUndefined({ task }));
+    await this.#tasks.putEntry(post.room, post.id, { task });
   }
 
   /** Undefined for what is never answered: what is for others, and answers, or two agents would answer for ever. */
@@ -125,7 +125,7 @@ export class ChannelServer {
       isOwn(replied) ??
       (await this.#tasks.newest(placeOf(post))) ??
       isOwn(await this.#tasks.ofPost(room, thread, sender.id));
-    return omitUndefined({ replied, known });
+    return { replied, known };
   }
 
   /** Resolves with the id of the task that the message is for. `pending`: of the one that it may have been sent to. */
@@ -204,7 +204,7 @@ export class ChannelServer {
     if (known !== undefined && task !== undefined && MORE.test(text)) {
       if (await this.#options.replies.continue(addressOf(post, known), task)) return task.id;
     }
-    return this.#begin(text, received, omitUndefined({ contextId: replied?.contextId }));
+    return this.#begin(text, received, { contextId: replied?.contextId });
   }
 
   /** The task is known under the peer's id before it exists, and its id is that of the post: it begins once. */
@@ -213,7 +213,7 @@ export class ChannelServer {
     const { theirs, fingerprint, contextId = this.#contextOf(post), data } = details;
     const message = await this.#message(text, received, details);
     const id = message.messageId;
-    const known = { task: id, contextId, peer: post.sender.id, ...omitUndefined({ theirs, fingerprint, data }) };
+    const known = { task: id, contextId, peer: post.sender.id, theirs, fingerprint, data };
     await this.#tasks.add(placeOf(post), known);
     await this.#dispatch({ ...message, contextId }, known, post, details, id);
     return id;

@@ -90,10 +90,10 @@ export function readMessage({ content, type }: MatrixEvent): MatrixMessage | und
     text: file !== undefined && text === file.name ? "" : text,
     bot: body.msgtype === "m.notice" || [AUTOMATED, "m.automated"].some((mark) => content[mark] === true),
     mentions: readMentions(body),
-    ...(typeof replyTo === "string" && { replyTo }),
-    ...(typeof thread === "string" && { thread }),
-    ...(typeof replaced === "string" && { edits: replaced }),
-    ...(file !== undefined && { file }),
+    replyTo: typeof replyTo === "string" ? replyTo : undefined,
+    thread: typeof thread === "string" ? thread : undefined,
+    edits: typeof replaced === "string" ? replaced : undefined,
+    file,
   };
 }
 
@@ -134,7 +134,7 @@ function readFile(content: Readonly<Record<string, unknown>>): MatrixMessage["fi
   return {
     name: typeof filename === "string" ? filename : String(body),
     mediaType: typeof mimetype === "string" ? mimetype : "application/octet-stream",
-    ...(typeof size === "number" && { size }),
+    size: typeof size === "number" ? size : undefined,
     uri: url,
   };
 }

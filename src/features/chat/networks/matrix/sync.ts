@@ -199,7 +199,7 @@ function toPost(
       localPart(self),
       members.get(self) ?? "",
     ),
-    ...(thread !== undefined && { thread }),
+    thread,
     files:
       file === undefined
         ? []

@@ -221,7 +221,7 @@ export class ParticipantCaller implements PeerCaller {
       peer,
       contextId,
       posts: [...task.posts],
-      ...(last !== undefined && { last }),
+      last,
     });
   }
 
