@@ -17,20 +17,14 @@ import { startInRoom } from "./stage.ts";
 const NEW = { cursors: new Map<string, string>(), signal: new AbortController().signal };
 
 /** The peer is there before the agent, so that it sees all that the agent posts. */
-async function work(
-  peer: Channel,
-  room: string,
-  entry: Omit<ChannelEntryOptions, "agent">,
-  agent: Channel["self"],
-  acks = false,
-) {
+async function work(peer: Channel, room: string, entry: Omit<ChannelEntryOptions, "agent">, agent: Channel["self"]) {
   closeLater(async () => {
     peer.close();
     await peer.closed;
   });
   const entries = [{ ...entry, agent: "reporter", allowPeers: [peer.self.id], allowBots: true } as const];
   await startInRoom({ agents: { reporter }, channels: entries });
-  return await followScript({ peer, room, agent, files: true, acks });
+  return await followScript({ peer, room, agent, files: true });
 }
 
 /** What was answered, in order, without what depends on the pace of the network. */
@@ -53,7 +47,7 @@ it("agents work together on Discord", async () => {
   const { api, messages, room } = server;
   const peer = await discord.open({ token: person.token, api }, NEW, SUITE_TOOLS);
   const self = { id: agent.id, name: "reporter" };
-  const posts = await work(peer, room, { discord: { token: agent.token, api } }, self, true);
+  const posts = await work(peer, room, { discord: { token: agent.token, api } }, self);
   expect(answersIn(posts)).toEqual(COURSE);
   const sent = messages.filter(({ author }) => author.id === agent.id);
   const asked = messages.filter(({ author }) => author.id === person.id).map(({ id }) => id);

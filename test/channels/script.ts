@@ -35,12 +35,10 @@ interface Stage {
   readonly agent: Participant;
   /** Files are posted as files; else as text. */
   readonly files: boolean;
-  /** The ack shows that a task runs: after the network has refused a post for its rate, statuses come a minute later. */
-  readonly acks?: boolean;
 }
 
 /** Resolves with the posts of the agent, edits included. */
-export async function followScript({ acks = false, agent, files, peer, room }: Stage): Promise<readonly Post[]> {
+export async function followScript({ agent, files, peer, room }: Stage): Promise<readonly Post[]> {
   const posts: Post[] = [];
   const reader = readPosts(peer);
   const ask = (text: string) => peer.post({ room, text, mentions: [agent] });
@@ -73,7 +71,7 @@ export async function followScript({ acks = false, agent, files, peer, room }: S
   if (!files) expect(result.text).toContain(REPORT.trim());
 
   await ask("[A2A:task id=t2]\nwait");
-  await (acks ? answer("[A2A:ack", "task=t2") : answer("[A2A:status", "task=t2", "state=working"));
+  await answer("[A2A:status", "task=t2", "state=working");
   await ask("[A2A:cancel task=t2]");
   await answer("[A2A:result", "task=t2", "state=cancelled");
   return posts;
