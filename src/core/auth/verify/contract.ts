@@ -44,7 +44,7 @@ export interface Challenge {
 export type TokenCheck = (token: string, remoteAddress?: string) => Verification;
 
 /** Anyone can send credentials that take long to check, and each keeps a request waiting. */
-const MAX_PENDING_CHECKS = 128;
+const MAX_PENDING_CHECKS = 256;
 
 /**
  * Checks of credentials that wait for something. An address may have as many as it leaves to others: one alone has half
