@@ -61,8 +61,8 @@ describe("blocks", () => {
     const words = ofKind("setup").flatMap(([, { text }]) => commandsOf(text).flatMap((line) => line.split(" && ")));
     expect(words.sort()).toEqual(["npm ci", "npm ci", "npm start", "npm test"]);
     expect(scripts).toMatchObject({
-      prepack: "tsdown --logLevel error",
-      prestart: "tsdown --logLevel error",
+      prepack: "node scripts/build.mjs --types",
+      prestart: "node scripts/build.mjs",
       test: expect.stringMatching(/^npm run build && vitest run/),
     });
     expect(scripts.start).toBe("node dist/cli/main.js serve dragoman.yaml");

@@ -66,7 +66,7 @@ export async function startServer(options: StartOptions): Promise<DragomanServer
   const isPretty = config.log.pretty ?? pretty ?? false;
   const log = await createLog({ level: config.log.level, pretty: isPretty, secrets: collectConfigSecrets(config) });
   warnAboutMissingPrograms(config, log);
-  for (const warning of sectionWarnings(config)) log.warn({ store: config.store }, warning);
+  for (const [, warning] of sectionWarnings(config)) log.warn({ store: config.store }, warning);
   const agents = await buildAgents(config, { log });
   const watchdog = createConfiguredWatchdog(config, isPretty, log);
   const monitor = watchdog && { monitor: watchdog.monitor };

@@ -19,7 +19,7 @@ const MAX_NAMED = 50;
 const PROGRESS_MS = 2_000;
 
 export function checkSections(config: DragomanConfig): readonly Check[] {
-  return sectionWarnings(config).map((text) => warning("configuration", text));
+  return sectionWarnings(config).map(([section, text]) => warning(section, text));
 }
 
 /** Neither creates the file nor changes its schema. */

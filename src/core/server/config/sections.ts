@@ -32,9 +32,10 @@ export function sectionTimes(parsed: Fields): Partial<EngineTimes> {
   return Object.assign({}, ...loadedEntries("config", "sections").map(([key, { times }]) => times?.(parsed[key])));
 }
 
-export function sectionWarnings(config: DragomanConfig): readonly string[] {
-  return loadedEntries("config", "sections").flatMap(
-    ([key, { warnings }]) => warnings?.(config.sections[key], config) ?? [],
+/** By the keys of the sections. */
+export function sectionWarnings(config: DragomanConfig): readonly (readonly [key: string, warning: string])[] {
+  return loadedEntries("config", "sections").flatMap(([key, { warnings }]) =>
+    (warnings?.(config.sections[key], config) ?? []).map((text) => [key, text] as const),
   );
 }
 
