@@ -1,7 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { Command } from "commander";
 import { describe, expect, it } from "vitest";
+import { installedExtensions } from "../src/core/extension/installed.ts";
+import { COMMAND_OWNERS, KEY_OWNERS, STORE_OWNERS } from "../src/core/extension/missing.ts";
 import { BUILT_IN } from "../tsdown.config.ts";
 import { foldersWithoutReadme, violationsOf } from "./architecture/rules.ts";
 import { parse, readSources } from "./architecture/source.ts";
@@ -40,6 +43,43 @@ describe("the sources", () => {
     ).toEqual([]);
   });
 });
+
+describe("the names of features", () => {
+  it("are known to the core, which says what it lacks without them", async () => {
+    await Promise.all(
+      installedExtensions().map(async (extension) => {
+        const { name, stores = {}, commands, config = {} } = extension;
+        const parts = typeof config === "function" ? await config() : config;
+        const kinds = [...Object.values(parts.agentKinds ?? {}), ...Object.values(parts.builtinAgents ?? {})];
+        const keys = [
+          ...Object.keys(parts.sections ?? {}),
+          ...Object.keys(parts.agentKeys ?? {}).map((key) => `agents.*.${key}`),
+          ...Object.keys(parts.builtinAgents ?? {}).map((value) => `agents.*.use.${value}`),
+          ...kinds.flatMap((kind) => Object.keys(kind.keys ?? {})).map((key) => `agents.*.${key}`),
+        ];
+        expect(
+          keys.filter((key) => !(key in KEY_OWNERS)),
+          name,
+        ).toEqual([]);
+        expect(Object.keys(stores), name).toEqual(namesOf(STORE_OWNERS, name));
+        const program = new Command();
+        program.command("store");
+        commands?.(program, () => async () => {});
+        const added = program.commands.flatMap((command) =>
+          command.name() === "store" ? command.commands.map((below) => `store ${below.name()}`) : [command.name()],
+        );
+        expect(added.sort(), name).toEqual(namesOf(COMMAND_OWNERS, name));
+        expect(
+          namesOf(KEY_OWNERS, name).filter((key) => !keys.includes(key)),
+          name,
+        ).toEqual([]);
+      }),
+    );
+  });
+});
+
+const namesOf = (owners: Readonly<Record<string, string>>, extension: string) =>
+  Object.keys(owners).filter((name) => owners[name] === extension);
 
 describe("the rule", () => {
   const check = (planted: Record<string, string>) =>

@@ -1,4 +1,5 @@
 import { type Command, CommanderError } from "commander";
+import { COMMAND_OWNERS, describeMissing } from "../extension/missing.ts";
 import { CONFIG_FLAGS, STREAM_FLAGS } from "./declare-options.ts";
 import { CommandExit, EXIT, type ExitCode, errorEnvelope, type Failure, toFailure, usageError } from "./errors.ts";
 import { type Output, printJson } from "./output.ts";
@@ -21,15 +22,17 @@ const GLOBAL_FLAGS = [...SETTING_NAMES.map((name) => SETTINGS[name].flags as str
  * precede the command, and `help a b` means `a b --help`.
  */
 export function normalizeArguments(program: Command, given: readonly string[]): readonly string[] {
-  const leading: string[] = [];
-  let rest = [...given];
-  for (let length = globalOptionLength(rest[0]); length > 0; length = globalOptionLength(rest[0])) {
-    leading.push(...rest.slice(0, length));
-    rest = rest.slice(length);
-  }
+  const { leading, rest } = splitGlobalOptions(given);
   if (rest[0] === "help" && rest.length > 1) return [...rest.slice(1), "--help"];
   const depth = commandDepth(program, rest);
   return [...rest.slice(0, depth), ...leading, ...rest.slice(depth)];
+}
+
+/** Those that precede the command, and the command. */
+function splitGlobalOptions(given: readonly string[]) {
+  let at = 0;
+  for (let length = globalOptionLength(given[at]); length > 0; length = globalOptionLength(given[at])) at += length;
+  return { leading: given.slice(0, at), rest: given.slice(at) };
 }
 
 /** How many arguments a global option takes, itself included; 0 if it is something else. */
@@ -73,7 +76,9 @@ export async function run(given: readonly string[], output: Output): Promise<Exi
   } catch (error) {
     if (error instanceof CommanderError && isHelpOrVersion(error)) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
     if (error instanceof CommandExit) return error.exit;
-    const failure = toFailure(error instanceof CommanderError ? toUsageError(error) : error);
+    const failure = toFailure(
+      error instanceof CommanderError ? toUsageError(error, describeMissingCommand(program, given)) : error,
+    );
     reportFailure(output, args, failure);
     // An unexpected error: `--debug` shows where it came from.
     if (failure.code === "A2ACLI_ERR_INTERNAL" && args.includes("--debug") && error instanceof Error) {
@@ -88,8 +93,16 @@ function isHelpOrVersion(error: CommanderError): boolean {
   return ["commander.help", "commander.helpDisplayed", "commander.version"].includes(error.code);
 }
 
-function toUsageError(error: CommanderError): Error {
-  return usageError(error.message.replace(/^error: /, ""), "Run dragoman <command> --help for usage.");
+function toUsageError(error: CommanderError, missing: string | undefined): Error {
+  return usageError(missing ?? error.message.replace(/^error: /, ""), "Run dragoman <command> --help for usage.");
+}
+
+/** Of a command that an extension would have. */
+function describeMissingCommand(program: Command, given: readonly string[]): string | undefined {
+  const { rest } = splitGlobalOptions(given);
+  const command = rest.slice(0, commandDepth(program, rest) + 1).join(" ");
+  const reason = commandDepth(program, rest) < rest.length ? describeMissing(COMMAND_OWNERS, command) : undefined;
+  return reason && `The command ${command} ${reason}.`;
 }
 
 function reportFailure(output: Output, args: readonly string[], failure: Failure): void {

@@ -1,9 +1,11 @@
 import { z } from "zod";
 import { DEFAULT_LIMITS, DEFAULT_TIMES } from "../engine/options.ts";
 import { loadExtensions, perInstallation } from "../extension/installed.ts";
+import { describeMissingStore } from "../extension/missing.ts";
 import { describeStores } from "../store/open.ts";
 import { formatPath, isContainer, toFindings } from "../yaml/problems.ts";
 import { count, mediaType, port, rate, text } from "../yaml/value-types.ts";
+import { describeAbsentKey } from "./config/problems.ts";
 import { grpcPublicUrl, isStoreUrl, mountPath, publicUrl, trustProxy } from "./config/schema.ts";
 import { sectionOptionSchemas } from "./config/sections.ts";
 import { DEFAULT_SERVE_LIMITS, DEFAULT_SERVE_TIMES, type ServeOptions } from "./options.ts";
@@ -25,7 +27,7 @@ const agent = z.custom(isAgent, {
   error: "must be an agent: what defineAgent, exec, remote, llm or workflow(definition) returns",
 });
 const store = z.custom((value) => (typeof value === "string" ? isStoreUrl(value) : hasMethods(value, "write")), {
-  error: () => `must be ${describeStores()}, or a TaskStore`,
+  error: ({ input }) => describeMissingStore(input) ?? `must be ${describeStores()}, or a TaskStore`,
 });
 const log = z.custom((value) => value === false || hasMethods(value, "debug", "info", "warn", "error"), {
   error: "must be false or an object with the functions debug, info, warn and error",
@@ -80,7 +82,7 @@ export async function checkServeOptions(what: string, options: ServeOptions): Pr
   const { error } = serveOptions().safeParse(options, { jitless: true });
   if (error === undefined) return;
   const problems = error.issues
-    .flatMap((issue) => toFindings(issue, serveOptions(), options))
+    .flatMap((issue) => toFindings(issue, serveOptions(), options, describeAbsentKey))
     .map(({ path, message }) => (path.length === 0 ? message : `${formatPath(path)}: ${message}`));
   throw new TypeError(`${what}: ${problems.join("\n")}`);
 }

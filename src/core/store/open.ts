@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import type { StoreKind } from "../extension/contract.ts";
 import { installedExtensions } from "../extension/installed.ts";
+import { describeMissingStore } from "../extension/missing.ts";
 import type { Clock, Log } from "../model/ports.ts";
 import type { TaskStore } from "./contract.ts";
 import { StoreError } from "./errors.ts";
@@ -48,10 +49,8 @@ export async function openStore(spec: string, options: OpenStoreOptions): Promis
   }
   const kind = storeKinds().find(([scheme]) => spec.startsWith(`${scheme}:`))?.[1];
   if (kind !== undefined) return kind.open(spec, { mode, clock, log, cluster });
-  throw new StoreError(
-    "unavailable",
-    `The store "${spec.replace(/\/\/.*@/, "//…@")}" is of no known kind; use ${describeStores()}.`,
-  );
+  const reason = describeMissingStore(spec) ?? `is of no known kind; use ${describeStores()}`;
+  throw new StoreError("unavailable", `The store "${spec.replace(/\/\/.*@/, "//…@")}" ${reason}.`);
 }
 
 /** The forms of stores, for messages. */

@@ -18,7 +18,7 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   array: "a list",
 };
 
-/** What is wrong with a key that the schema does not have; undefined: it is unknown. */
+/** What is wrong with a key that the schema does not have, or a choice, as a step more; undefined: it is unknown. */
 export type DescribeKey = (path: Path) => string | undefined;
 
 /** Translates a validation issue into findings for the author of the file. */
@@ -40,8 +40,11 @@ export function toFindings(
       return at(issue.issues[0]?.message ?? issue.message, true);
     case "invalid_type":
       return at(wrongType(issue.expected, issue.message, valueAt(values, path)));
-    case "invalid_value":
-      return at(wrongChoice(issue.values.map(String), valueAt(values, path)));
+    case "invalid_value": {
+      const value = valueAt(values, path);
+      const reason = typeof value === "string" ? describeKey([...path, value]) : undefined;
+      return at(reason ?? wrongChoice(issue.values.map(String), value));
+    }
     case "too_small":
       return at(
         isNumeric(issue.origin) && issue.inclusive === true ? `must be ${issue.minimum} or more` : issue.message,

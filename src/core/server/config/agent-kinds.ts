@@ -10,7 +10,7 @@ import { type Fields, fieldsOf, isObject } from "../../model/json.ts";
 import type { Finding } from "../../yaml/problems.ts";
 import { optional, text } from "../../yaml/value-types.ts";
 import { isSecretName } from "../logging/redact.ts";
-import { unavailableFeature } from "./problems.ts";
+import { describeAbsentKey } from "./problems.ts";
 import { membersOf } from "./shown-values.ts";
 
 /** Values of `use:`, by name. */
@@ -169,8 +169,8 @@ function checkAgentKind(name: string, value: unknown): readonly Finding[] {
   }
   const [kind] = given;
   if (kind === undefined) {
-    const isUnavailable = Object.keys(value).some((key) => unavailableFeature([...path, key]) !== undefined);
-    return isUnavailable ? [] : [{ path, message: `needs one of ${[...agentKinds().keys()].join(", ")}` }];
+    const isExplained = Object.keys(value).some((key) => describeAbsentKey([...path, key]) !== undefined);
+    return isExplained ? [] : [{ path, message: `needs one of ${[...agentKinds().keys()].join(", ")}` }];
   }
   const meaningful = new Set(keysBeside(value));
   return Object.keys(agentKindKeys())

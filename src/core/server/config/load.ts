@@ -16,7 +16,7 @@ import {
 } from "../../yaml/problems.ts";
 import { agentKinds, kindsOf } from "./agent-kinds.ts";
 import { type DragomanConfig, type Origin, toConfig } from "./config.ts";
-import { describeReservedKey } from "./problems.ts";
+import { describeAbsentKey } from "./problems.ts";
 import { checkRules } from "./rules.ts";
 import { configSchema, type ParsedConfig } from "./schema.ts";
 
@@ -184,7 +184,7 @@ function validate(values: unknown, findDocument: () => YamlDocument) {
   }
   if (coerced) result = configSchema().safeParse(values, PARSE_PARAMS);
   const issues =
-    result.error?.issues.flatMap((issue) => toFindings(issue, configSchema(), values, describeReservedKey)) ?? [];
+    result.error?.issues.flatMap((issue) => toFindings(issue, configSchema(), values, describeAbsentKey)) ?? [];
   return { parsed: result.data as ParsedConfig | undefined, findings: [...issues, ...checkRules(values)] };
 }
 

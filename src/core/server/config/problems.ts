@@ -1,3 +1,4 @@
+import { describeMissing, KEY_OWNERS } from "../../extension/missing.ts";
 import type { Fields } from "../../model/json.ts";
 import { closestMatch } from "../../model/suggestions.ts";
 import type { Finding, Path } from "../../yaml/problems.ts";
@@ -7,22 +8,14 @@ export const UNAVAILABLE_KEYS: Readonly<Record<string, string>> = {
   telemetry: "telemetry",
 };
 
-/** The feature of a reserved key that is not available in this version. */
-export function unavailableFeature(path: Path): string | undefined {
+/** Why a key that the schema does not have is refused, if it is reserved or that of an extension that is not there. */
+export function describeAbsentKey(path: Path): string | undefined {
   const steps = path.map(String);
   const pattern = steps[0] === "agents" && steps.length > 1 ? ["agents", "*", ...steps.slice(2)] : steps;
   const key = pattern.join(".");
-  return Object.hasOwn(UNAVAILABLE_KEYS, key) ? UNAVAILABLE_KEYS[key] : undefined;
-}
-
-function unavailableMessage(feature: string): string {
-  return `not available in this version (${feature})`;
-}
-
-/** Why a key that the schema does not have is refused, if it is a reserved one. */
-export function describeReservedKey(path: Path): string | undefined {
-  const feature = unavailableFeature(path);
-  return feature === undefined ? undefined : unavailableMessage(feature);
+  return Object.hasOwn(UNAVAILABLE_KEYS, key)
+    ? `not available in this version (${UNAVAILABLE_KEYS[key]})`
+    : describeMissing(KEY_OWNERS, key);
 }
 
 /** Values of a file before validation. */

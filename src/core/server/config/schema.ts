@@ -2,6 +2,7 @@ import { z } from "zod";
 import { SIGNING_ALGORITHMS } from "../../auth/signatures/keys.ts";
 import { DEFAULT_LIMITS } from "../../engine/options.ts";
 import { loadedEntries, perInstallation } from "../../extension/installed.ts";
+import { describeMissingStore } from "../../extension/missing.ts";
 import type { Fields } from "../../model/json.ts";
 import { describeStores, storeKinds } from "../../store/open.ts";
 import {
@@ -295,7 +296,8 @@ const CORE_STORES = /^(?:memory:|sqlite:.+)$/;
 export const isStoreUrl = (url: string): boolean =>
   CORE_STORES.test(url) || storeKinds().some(([scheme]) => new RegExp(`^${scheme}://.+`).test(url));
 
-const storeError = () => `must be ${describeStores()}`;
+const storeError = ({ input }: { readonly input?: unknown }) =>
+  describeMissingStore(input) ?? `must be ${describeStores()}`;
 
 /** The keys of the file that are there without any extension, but for agents. */
 const coreKeys = z.strictObject({
