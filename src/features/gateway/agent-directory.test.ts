@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { createUpstreamAgent } from "../../features/gateway/index.ts";
-import { defineAgent } from "../agents/define.ts";
-import { type AgentDirectory, type AgentTarget, createDirectoryAgent } from "../agents/directory.ts";
-import { connect } from "../client/connect.ts";
-import type { Agent, Turn } from "../engine/agent.ts";
-import { type Message, textOf } from "../model/message.ts";
-import { SILENT_LOG } from "../model/ports.ts";
-import { systemClock } from "./clock-and-ids.ts";
-import { type DragomanServer, serve } from "./serve.ts";
+import { defineAgent } from "../../core/agents/define.ts";
+import { type AgentDirectory, type AgentTarget, createDirectoryAgent } from "../../core/agents/directory.ts";
+import { connect } from "../../core/client/connect.ts";
+import type { Agent, Turn } from "../../core/engine/agent.ts";
+import { type Message, textOf } from "../../core/model/message.ts";
+import { SILENT_LOG } from "../../core/model/ports.ts";
+import { systemClock } from "../../core/server/clock-and-ids.ts";
+import { type DragomanServer, serve } from "../../core/server/serve.ts";
+import { createUpstreamAgent } from "./index.ts";
 
 const servers: DragomanServer[] = [];
 afterEach(async () => {

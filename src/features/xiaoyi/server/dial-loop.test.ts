@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { explainTrouble } from "../../../features/xiaoyi/server/open-links.ts";
-import { FakeClock } from "../../engine/testing/fake-clock.ts";
-import type { Log } from "../../model/ports.ts";
-import type { Closure } from "../../wire/connection.ts";
-import { DialError } from "../../wire/dial-error.ts";
-import type { Link } from "../../wire/link.ts";
-import { createLinkPair } from "../../wire/testing/link-pair.ts";
-import type { DialledConnection } from "../carrier.ts";
-import { DialLoop } from "./dial-loop.ts";
+import type { DialledConnection } from "../../../core/dialects/carrier.ts";
+import { DialLoop } from "../../../core/dialects/shared/dial-loop.ts";
+import { FakeClock } from "../../../core/engine/testing/fake-clock.ts";
+import type { Log } from "../../../core/model/ports.ts";
+import type { Closure } from "../../../core/wire/connection.ts";
+import { DialError } from "../../../core/wire/dial-error.ts";
+import type { Link } from "../../../core/wire/link.ts";
+import { createLinkPair } from "../../../core/wire/testing/link-pair.ts";
+import { explainTrouble } from "./open-links.ts";
 
 const RECONNECT = { baseMs: 2_000, capMs: 60_000, maxTries: 50, resetAfterMs: 10_000 };
 

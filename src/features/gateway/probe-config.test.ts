@@ -3,12 +3,12 @@ import { writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { createFolder, listen, startServer } from "../../../../../test/support/lifecycle.ts";
-import { createEchoAgent } from "../../../agents/builtin.ts";
-import { ProtocolError } from "../../../model/errors.ts";
-import { finished, startCli, stopAll } from "../../testing/run-cli.ts";
-import { runInProcess } from "../../testing/run-in-process.ts";
-import type { AgentReport } from "./claims.ts";
+import { createFolder, listen, startServer } from "../../../test/support/lifecycle.ts";
+import { createEchoAgent } from "../../core/agents/builtin.ts";
+import type { AgentReport } from "../../core/cli/doctor/probe/claims.ts";
+import { finished, startCli, stopAll } from "../../core/cli/testing/run-cli.ts";
+import { runInProcess } from "../../core/cli/testing/run-in-process.ts";
+import { ProtocolError } from "../../core/model/errors.ts";
 
 const folder = createFolder();
 beforeAll(() => vi.stubEnv("HOME", "/nonexistent"));

@@ -4,8 +4,8 @@ import { chmod, mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { startTestAgent, type TestAgent } from "../testing/agent-server.ts";
-import { runInProcess } from "../testing/run-in-process.ts";
+import { startTestAgent, type TestAgent } from "../../../core/cli/testing/agent-server.ts";
+import { runInProcess } from "../../../core/cli/testing/run-in-process.ts";
 
 const AK = "the-access-key";
 const SK = "the-secret-key";

@@ -2,12 +2,12 @@ import { writeFileSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { createFolder, listen } from "../../../../../test/support/lifecycle.ts";
-import type { JsonObject, JsonValue } from "../../../model/json.ts";
-import { startTestAgent, statusUpdate, type TestAgent, task, textChunk } from "../../testing/agent-server.ts";
-import { runInProcess } from "../../testing/run-in-process.ts";
-import type { AgentReport } from "./claims.ts";
-import { UNKNOWN_METHOD } from "./interface.ts";
+import { createFolder, listen } from "../../../test/support/lifecycle.ts";
+import type { AgentReport } from "../../core/cli/doctor/probe/claims.ts";
+import { UNKNOWN_METHOD } from "../../core/cli/doctor/probe/interface.ts";
+import { startTestAgent, statusUpdate, type TestAgent, task, textChunk } from "../../core/cli/testing/agent-server.ts";
+import { runInProcess } from "../../core/cli/testing/run-in-process.ts";
+import type { JsonObject, JsonValue } from "../../core/model/json.ts";
 
 const NOT_FOUND = { error: { code: -32001, message: "Task not found." } };
 const UNAUTHENTICATED = { status: 401 };

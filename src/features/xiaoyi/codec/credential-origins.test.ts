@@ -1,15 +1,15 @@
 import { describe, expect, it, test } from "vitest";
 import { connect, fetchCard } from "../../../client.ts";
-import { cardOf as cardAt } from "../../../features/xiaoyi/codec/card.ts";
-import { createGuardedFetch } from "../../auth/guarded-fetch/guarded-fetch.ts";
-import type { CredentialProvider } from "../../auth/login/contract.ts";
-import { a2aV1 } from "../../dialects/a2a-v1/index.ts";
-import { chooseInterfaces } from "../card/choose-interface.ts";
-import type { Notice } from "../options.ts";
-import { cardOf, sendResult, startFakeAgent, task } from "../testing/fake-agent.ts";
-import { createCredentialGate } from "./credential-origins.ts";
-import { parseGrpcAddress } from "./grpc-channels.ts";
-import { startGrpcServer } from "./testing/grpc-server.ts";
+import { createGuardedFetch } from "../../../core/auth/guarded-fetch/guarded-fetch.ts";
+import type { CredentialProvider } from "../../../core/auth/login/contract.ts";
+import { chooseInterfaces } from "../../../core/client/card/choose-interface.ts";
+import type { Notice } from "../../../core/client/options.ts";
+import { cardOf, sendResult, startFakeAgent, task } from "../../../core/client/testing/fake-agent.ts";
+import { createCredentialGate } from "../../../core/client/transport/credential-origins.ts";
+import { parseGrpcAddress } from "../../../core/client/transport/grpc-channels.ts";
+import { startGrpcServer } from "../../../core/client/transport/testing/grpc-server.ts";
+import { a2aV1 } from "../../../core/dialects/a2a-v1/index.ts";
+import { cardOf as cardAt } from "./card.ts";
 
 const SERVICE = "lf.a2a.v1.A2AService";
 const HEADERS = { Authorization: "Bearer planted", "X-Tenant-Key": "planted-too" };
