@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { BUILTIN_AGENTS } from "../../../../test/support/builtin-agents.ts";
+import { createEchoAgent } from "../../agents/builtin.ts";
 import { signPush } from "../../auth/signatures/sign-push.ts";
 import { SILENT_LOG } from "../../model/ports.ts";
 import { systemClock } from "../../server/clock-and-ids.ts";
@@ -120,7 +120,7 @@ describe("dragoman push inbox", () => {
       });
     });
     const push = { allowPrivateTargets: true, hmac: { secret: SECRET } };
-    const server = await serve({ port: 0, grpcPort: false, log: false, agents: { echo: BUILTIN_AGENTS.echo() }, push });
+    const server = await serve({ port: 0, grpcPort: false, log: false, agents: { echo: createEchoAgent() }, push });
     try {
       const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "hi" }] };
       const configuration = { taskPushNotificationConfig: { url: `${url}/?planted=secret`, token: "sesame" } };

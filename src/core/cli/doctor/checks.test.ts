@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { BUILTIN_AGENTS } from "../../../../test/support/builtin-agents.ts";
 import { createAuthority } from "../../../../test/support/certificates.ts";
+import { createEchoAgent } from "../../agents/builtin.ts";
 import { parseConfig } from "../../server/config/load.ts";
 import { serve } from "../../server/serve.ts";
 import { checkFiles, checkPorts } from "./checks.ts";
@@ -76,7 +76,7 @@ describe("doctor on files", () => {
 
   it("knows a server over TLS as one of ours", async () => {
     const tls = { cert: join(folder, "cert.pem"), key: join(folder, "key.pem") };
-    const server = await serve({ port: 0, log: false, agents: { echo: BUILTIN_AGENTS.echo() }, tls });
+    const server = await serve({ port: 0, log: false, agents: { echo: createEchoAgent() }, tls });
     const grpcPort = Number(server.grpc?.split(":").at(-1));
     const taken = configOf(`${TLS.replace("{", `{ port: ${server.port}, grpcPort: ${grpcPort},`)}`);
     expect(await checkPorts(taken.server)).toMatchObject([

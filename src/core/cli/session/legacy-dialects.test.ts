@@ -95,7 +95,7 @@ describe("older dialects", () => {
   it("that are unknown are named with those that are known", async () => {
     const { code, stderr } = await runInProcess("send", "-a", agent.url, "hello", "--dialect", "a2a-v9");
     expect(code).toBe(2);
-    expect(stderr).toContain("a2a-v1, a2a-v03, a2a-v01, tasks-rest, xiaoyi-http");
+    expect(stderr).toContain(dialectNames().join(", "));
     expect(callableDialects().map(({ name }) => name)).toEqual(dialectNames());
   });
 

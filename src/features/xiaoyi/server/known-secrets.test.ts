@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { parseConfig } from "../config/load.ts";
-import { collectConfigSecrets } from "../config/secrets.ts";
-import { createLog } from "./log.ts";
+import { parseConfig } from "../../../core/server/config/load.ts";
+import { collectConfigSecrets } from "../../../core/server/config/secrets.ts";
+import { createLog } from "../../../core/server/logging/log.ts";
 
 /** With everything that is secret about Xiaoyi and about agents that dial in, each a word of its own. */
 const CONFIG = `
