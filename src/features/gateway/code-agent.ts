@@ -1,5 +1,6 @@
 import type { Agent } from "../../core/engine/agent.ts";
 import { type CodeAgentOptions, declareAgent } from "../../core/server/config/code-agents.ts";
+import type { RemoteCredentials } from "../../core/server/config/credentials.ts";
 import { generalKeys } from "../../core/server/config/schema.ts";
 import { remoteKeys } from "./config-schema.ts";
 
@@ -9,35 +10,11 @@ export interface RemoteOptions extends CodeAgentOptions {
   /** Binding over which it is called. Default: as its card says. */
   readonly binding?: "JSONRPC" | "HTTP+JSON" | "GRPC";
   /** How to log in there: one of `bearer`, `apiKey`, `basic`, `oauth`, and `ak` with `sk`. */
-  readonly credentials?: Login;
+  readonly credentials?: RemoteCredentials;
   /** Other origins that its card may refer to; they also receive the credentials, and may be in private networks. */
   readonly origins?: readonly string[];
   /** False to poll its tasks instead of streaming them. Default: as its card says. */
   readonly streaming?: boolean;
-}
-
-/** Not inferred from the schema, whose types would become part of the public ones. */
-interface Login {
-  /** A token, sent as `Authorization: Bearer`. */
-  readonly bearer?: string;
-  /** An API key, sent where the card of the agent expects it. Default: the header `X-API-Key`. */
-  readonly apiKey?: string;
-  /** With `apiKey`: header for the key, whatever the card says. */
-  readonly header?: string;
-  /** User and password, sent by HTTP Basic. */
-  readonly basic?: { readonly user: string; readonly password: string };
-  /** Tokens that are requested with client credentials, at `tokenUrl` or as the `issuer` says. */
-  readonly oauth?: {
-    readonly tokenUrl?: string;
-    readonly issuer?: string;
-    readonly clientId: string;
-    readonly clientSecret: string;
-    readonly scopes?: readonly string[];
-  };
-  /** With `sk`: id of the key that signs requests, in dialects with signed requests. */
-  readonly ak?: string;
-  /** With `ak`: the key itself, which is never sent. */
-  readonly sk?: string;
 }
 
 /**

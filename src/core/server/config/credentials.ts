@@ -48,7 +48,29 @@ export const credentials = z.strictObject({
 
 /** Ways to authenticate, of which one is used. */
 const CREDENTIAL_KINDS = ["bearer", "apiKey", "basic", "oauth", "ak"] as const;
-export type RemoteCredentials = z.output<typeof credentials>;
+/** Not inferred from the schema, whose types would become part of the public ones. */
+export interface RemoteCredentials {
+  /** A token, sent as `Authorization: Bearer`. */
+  readonly bearer?: string;
+  /** An API key, sent where the card of the agent expects it. Default: the header `X-API-Key`. */
+  readonly apiKey?: string;
+  /** With `apiKey`: header for the key, whatever the card says. */
+  readonly header?: string;
+  /** User and password, sent by HTTP Basic. */
+  readonly basic?: { readonly user: string; readonly password: string };
+  /** Tokens that are requested with client credentials, at `tokenUrl` or as the `issuer` says. */
+  readonly oauth?: {
+    readonly tokenUrl?: string;
+    readonly issuer?: string;
+    readonly clientId: string;
+    readonly clientSecret: string;
+    readonly scopes?: readonly string[];
+  };
+  /** With `sk`: id of the key that signs requests, in dialects with signed requests. */
+  readonly ak?: string;
+  /** With `ak`: the key itself, which is never sent. */
+  readonly sk?: string;
+}
 
 /** One way to log in, with all that belongs to it. */
 export function checkCredentials(credentials: unknown, path: Path): readonly Finding[] {
