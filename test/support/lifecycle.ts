@@ -47,10 +47,13 @@ export function listenGrpc(server: GrpcServer): Promise<number> {
   });
 }
 
-/** A port that was free a moment ago. */
+/** A port that is free, below those that the system gives out: no one else gets it before it is used. */
 export async function freePort(): Promise<number> {
+  const port = 20_000 + Math.floor(Math.random() * 12_000);
   const server = createServer();
-  const port = await listen(server);
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+  const isFree = await new Promise<boolean>((resolve) => {
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  });
+  return isFree ? port : freePort();
 }

@@ -18,8 +18,8 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   array: "a list",
 };
 
-/** What is wrong with a key that the schema does not have, or a choice, as a step more; undefined: it is unknown. */
-export type DescribeKey = (path: Path) => string | undefined;
+/** What is wrong with a key that the schema does not have, or with a choice; undefined: it is unknown. */
+export type DescribeKey = (path: Path, choice?: string) => string | undefined;
 
 /** Translates a validation issue into findings for the author of the file. */
 export function toFindings(
@@ -42,7 +42,7 @@ export function toFindings(
       return at(wrongType(issue.expected, issue.message, valueAt(values, path)));
     case "invalid_value": {
       const value = valueAt(values, path);
-      const reason = typeof value === "string" ? describeKey([...path, value]) : undefined;
+      const reason = typeof value === "string" ? describeKey(path, value) : undefined;
       return at(reason ?? wrongChoice(issue.values.map(String), value));
     }
     case "too_small":

@@ -9,8 +9,8 @@ export const UNAVAILABLE_KEYS: Readonly<Record<string, string>> = {
 };
 
 /** Why a key that the schema does not have is refused, if it is reserved or that of an extension that is not there. */
-export function describeAbsentKey(path: Path): string | undefined {
-  const steps = path.map(String);
+export function describeAbsentKey(path: Path, choice?: string): string | undefined {
+  const steps = [...path, ...(choice === undefined ? [] : [choice])].map(String);
   const pattern = steps[0] === "agents" && steps.length > 1 ? ["agents", "*", ...steps.slice(2)] : steps;
   const key = pattern.join(".");
   return Object.hasOwn(UNAVAILABLE_KEYS, key)

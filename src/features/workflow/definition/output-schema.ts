@@ -74,7 +74,8 @@ export function checkSchema(root: JsonObject): readonly Finding[] {
   const { $id: _, ...schema } = root;
   const type = schemaTypeIn(root);
   const { error } = type.safeParse(schema, { jitless: true });
-  const describeKey = (path: Path) => unknownKeyword(String(path.at(-1)), Object.keys(type.shape));
+  const describeKey = (path: Path, choice?: string) =>
+    choice === undefined ? unknownKeyword(String(path.at(-1)), Object.keys(type.shape)) : undefined;
   return error?.issues.flatMap((issue) => toFindings(issue, type, schema, describeKey)) ?? [];
 }
 
